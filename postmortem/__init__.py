@@ -1,0 +1,1 @@
+"""Offline post-mortem analysis of DeepSpeed and PyTorch distributed training runs."""
