@@ -9,6 +9,7 @@ class PostmortemError(Exception):
     Args:
         message: what is wrong and where, one sentence.
         hint: what to do next, one sentence, or empty.
+
     """
 
     exit_code = 2

@@ -25,6 +25,7 @@ class Source:
         local_rank: local rank that the file's name states, or None.
         host: host that the file's name states, or None.
         options: what the user asked of parsers (for example {"checkpoints": "deep"}).
+
     """
 
     run_id: str
@@ -62,6 +63,7 @@ class Issue:
         line: 1-based line, where there is one.
         offset: byte offset in the (uncompressed) file, where known.
         dropped: number of records that were left out.
+
     """
 
     kind: str

@@ -85,6 +85,7 @@ class Table:
 
         Raises:
             DeclarationError: the batch has a column that is not declared, or a value that does not fit.
+
         """
         given = dict(batch.columns)
         rows = len(next(iter(given.values()))) if given else 0
@@ -115,7 +116,9 @@ def _fit(values: Any, column: Column) -> pa.Array | pa.ChunkedArray:
             return pc.dictionary_encode(values.cast(pa.string()))
         return values.cast(wanted)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
-        raise DeclarationError(f"Column {column.name} ({column.type}) cannot hold a value: {error}") from error
+        raise DeclarationError(
+            f"Column {column.name} ({column.type}) cannot hold a value: {error}"
+        ) from error
 
 
 @cache
@@ -129,6 +132,7 @@ def load(path: Path) -> Table:
 
     Raises:
         DeclarationError: it breaks a rule; the message names the file.
+
     """
     try:
         raw = tomllib.loads(path.read_text())
@@ -141,7 +145,9 @@ def load(path: Path) -> Table:
 
 
 def _column(name: str, spec: Mapping[str, Any]) -> Column:
-    return Column(name, spec["type"], spec.get("unit", ""), spec.get("null", name not in _COMMON), spec["doc"])
+    return Column(
+        name, spec["type"], spec.get("unit", ""), spec.get("null", name not in _COMMON), spec["doc"]
+    )
 
 
 def _check(table: Table, path: Path) -> None:
@@ -157,7 +163,9 @@ def _check(table: Table, path: Path) -> None:
         rule(column.type in TYPES, f"column {column.name} has unknown type {column.type}.")
         rule(bool(column.doc.strip()), f"column {column.name} has no doc.")
         needs_unit = column.type in NUMBERS
-        rule((column.unit in UNITS) == needs_unit, f"column {column.name} needs a unit out of {sorted(UNITS)}.")
+        rule(
+            (column.unit in UNITS) == needs_unit, f"column {column.name} needs a unit out of {sorted(UNITS)}."
+        )
 
 
 def reference() -> str:

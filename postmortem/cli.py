@@ -1,0 +1,238 @@
+"""The command line: arguments and exit codes, nothing else. Heavy imports stand inside the commands."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from postmortem import console
+from postmortem.errors import FoundError, PostmortemError
+
+if TYPE_CHECKING:
+    from postmortem.query import Session
+
+_store = click.option(
+    "--store", type=click.Path(path_type=Path), default=Path(".postmortem"), envvar="POSTMORTEM_STORE",
+    show_default=True, help="Folder of the ingested runs.",
+)  # fmt: skip
+_jobs = click.option("-j", "--jobs", type=click.IntRange(1), help="Worker processes; default one per core.")
+_engine = click.option(
+    "--engine", "url", default="local://", help="local://, dask://host:port or dask+file:///path."
+)
+_checkpoints = click.option(
+    "--checkpoints", type=click.Choice(["structure", "deep"]), default="structure",
+    help="deep also reads every tensor of the checkpoints.",
+)  # fmt: skip
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="train-postmortem", message="postmortem %(version)s")
+@click.option("--debug", is_flag=True, help="Show a traceback when something goes wrong.")
+def cli(debug: bool) -> None:
+    """Post-mortem analysis of DeepSpeed and PyTorch distributed training runs, offline."""
+    del debug  # read from the context by main()
+
+
+@cli.command()
+@click.argument("runs", nargs=-1, required=True, metavar="RUN_DIR...")
+@_store
+@_jobs
+@_engine
+@_checkpoints
+@click.option("--strict", is_flag=True, help="Exit with 1 if anything could not be read.")
+def ingest(
+    runs: tuple[str, ...], store: Path, jobs: int | None, url: str, checkpoints: str, strict: bool
+) -> None:
+    """Read the folders of runs into the store. label=path names a run."""
+    from postmortem.runs import ingest_folders, summary
+
+    outcomes = ingest_folders(runs, store, url=url, jobs=jobs, options={"checkpoints": checkpoints})
+    console.result(summary(outcomes))
+    if strict and any(outcome.issues for found in outcomes.values() for outcome in found):
+        raise FoundError("Something could not be read.", "See `postmortem query issues`.")
+
+
+@cli.command()
+@click.argument("run", required=False)
+@click.option("--html", type=click.Path(path_type=Path), help="Write the report of this run.")
+@click.option("--markdown", type=click.Path(path_type=Path), help="Write the report as Markdown.")
+@click.option("--json", "as_json", is_flag=True, help="Print the diagnosis as JSON.")
+@click.option("--static", is_flag=True, help="Leave every script out of the report.")
+@click.option("--redact", is_flag=True, help="Replace hosts, users, addresses and paths in the report.")
+@_store
+def diagnose(
+    run: str | None,
+    html: Path | None,
+    markdown: Path | None,
+    as_json: bool,
+    static: bool,
+    redact: bool,
+    store: Path,
+) -> None:
+    """One run: fault, culprit, causes, next experiments. RUN is a name in the store or a folder."""
+    from postmortem import diagnosis, runs
+    from postmortem.report import write
+
+    session = runs.open_runs(store, [run] if run else [], wanted=1)
+    document = diagnosis.diagnose(session)
+    write(document, session, html=html, markdown=markdown, as_json=as_json, static=static, redact=redact)
+
+
+@cli.command()
+@click.argument("runs", nargs=-1, metavar="[BEFORE AFTER]")
+@click.option(
+    "-o", "--output", "html", type=click.Path(path_type=Path), default=Path("report.html"), show_default=True
+)
+@click.option("--static", is_flag=True, help="Leave every script out of the report.")
+@click.option("--markdown", type=click.Path(path_type=Path), help="Write the report as Markdown.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print the comparison as JSON; no HTML unless -o is given."
+)
+@click.option("--redact", is_flag=True, help="Replace hosts, users, addresses and paths in the report.")
+@click.option("--fail-on", default="", help="Exit with 1 on one of these verdicts, separated by commas.")
+@_store
+@click.pass_context
+def compare(
+    context: click.Context, runs: tuple[str, ...], html: Path | None, static: bool, markdown: Path | None,
+    as_json: bool, redact: bool, fail_on: str, store: Path,
+) -> None:  # fmt: skip
+    """Two runs, before and after a fix. Without arguments: the two runs of the last ingest."""
+    from postmortem import compare as comparison
+    from postmortem import runs as inputs
+    from postmortem.report import write
+
+    session = inputs.open_runs(store, list(runs), wanted=2)
+    document = comparison.compare(session)
+    given = context.get_parameter_source("html") is not click.core.ParameterSource.DEFAULT
+    html = html if given or not as_json else None
+    write(document, session, html=html, markdown=markdown, as_json=as_json, static=static, redact=redact)
+    if document["verdict"] in [verdict.strip() for verdict in fail_on.split(",")]:
+        raise FoundError(f"The verdict is {document['verdict']}: {document['why']}")
+
+
+@cli.command()
+@click.argument("name", required=False)
+@click.option("--sql", help="SQL of your own over all tables and views.")
+@click.option("--param", "params", multiple=True, metavar="K=V", help="Value of a query's parameter.")
+@click.option("--run", "names", multiple=True, help="Runs to ask; default: those of the last ingest.")
+@click.option("--format", "style", type=click.Choice(["table", "csv", "json", "parquet"]), default="table")
+@_store
+def query(
+    name: str | None,
+    sql: str | None,
+    params: tuple[str, ...],
+    names: tuple[str, ...],
+    style: str,
+    store: Path,
+) -> None:
+    """Ask a named query, or SQL of your own."""
+    from postmortem import output, runs
+
+    if (name is None) == (sql is None):
+        raise PostmortemError(
+            "Give either the name of a query or --sql.", "`postmortem queries` lists the names."
+        )
+    session = runs.open_runs(store, list(names), wanted=None)
+    rows = session.sql(sql) if sql else _ask(session, name or "", params)
+    output.print_rows(rows, style)
+
+
+def _ask(session: Session, name: str, params: tuple[str, ...]) -> Any:
+    from postmortem.query import find
+
+    pairs = dict(pair.split("=", 1) for pair in params if "=" in pair)
+    if len(pairs) != len(params):
+        raise PostmortemError("A parameter is given as --param name=value.")
+    declared = find(name).params
+    runs = {"before": session.runs[0], "after": session.runs[-1]}
+    return session.run(name, **({k: v for k, v in runs.items() if k in declared} | pairs))
+
+
+@cli.command()
+def queries() -> None:
+    """List what there is to ask."""
+    from postmortem import output
+
+    console.result(output.list_queries())
+
+
+@cli.command()
+def tables() -> None:
+    """List the tables and their columns."""
+    from postmortem import output
+
+    console.result(output.list_tables())
+
+
+@cli.command()
+def formats() -> None:
+    """List what can be read."""
+    from postmortem import output
+
+    console.result(output.list_formats())
+
+
+@cli.command()
+@click.argument("run")
+@click.option("--duckdb", "file", type=click.Path(path_type=Path), required=True, help="File to write.")
+@_store
+def export(run: str, file: Path, store: Path) -> None:
+    """Write all tables and views of a run into one DuckDB file."""
+    from postmortem import output, runs
+
+    output.export(runs.open_runs(store, [run], wanted=1), file)
+    console.result(str(file))
+
+
+@cli.command()
+@click.option(
+    "-o", "--output", "folder", type=click.Path(path_type=Path), default=Path("demo"), show_default=True
+)
+def demo(folder: Path) -> None:
+    """Ingest and compare the sample pair, and write its report."""
+    from postmortem import compare as comparison
+    from postmortem import resources, runs
+    from postmortem.report import write
+
+    samples = resources.folder("sample_traces")
+    before, after = sorted(samples.glob("straggler/*/"), reverse=True)
+    session = runs.open_runs(folder / "store", [str(before), str(after)], wanted=2)
+    document = comparison.compare(session)
+    report = folder / "report.html"
+    write(document, session, html=report)
+    console.result(str(report.resolve()))
+
+
+def main() -> None:
+    """Run the command line; every error of ours is one sentence and an exit code."""
+    run: Callable[..., Any] = cli.main
+    try:
+        sys.exit(run(standalone_mode=False) or 0)
+    except click.exceptions.Exit as done:
+        sys.exit(done.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except (click.Abort, KeyboardInterrupt):
+        console.message("Stopped. What was finished is kept; run the same command again to go on.")
+        sys.exit(130)
+    except PostmortemError as error:
+        _explain(error)
+        sys.exit(error.exit_code)
+    except Exception as error:  # noqa: BLE001 (the outermost frame: a bug still gives one sentence)
+        _explain(
+            PostmortemError(f"Internal error: {type(error).__name__}: {error}.", "Run again with --debug.")
+        )
+        sys.exit(2)
+
+
+def _explain(error: PostmortemError) -> None:
+    if "--debug" in sys.argv:
+        import traceback
+
+        traceback.print_exc()
+    console.message(f"postmortem: {error}")

@@ -1,0 +1,88 @@
+"""What the user typed -> runs in the store: labels, folders that were not ingested yet, the last pair."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from postmortem import ingest as ingesting
+from postmortem.errors import InputError, PostmortemError
+from postmortem.ingest import Outcome
+from postmortem.query import Session
+from postmortem.store import Store, run_name
+
+
+def ingest_folders(
+    texts: Sequence[str],
+    store: Path,
+    *,
+    url: str = "local://",
+    jobs: int | None = None,
+    options: Mapping[str, str] | None = None,
+) -> dict[str, list[Outcome]]:
+    """Ingest folders given as `path` or `label=path`.
+
+    Raises:
+        InputError: a folder is missing, empty or unknown, or two folders want the same name.
+
+    """
+    pairs = [_label(text) for text in texts]
+    names = [name for name, _ in pairs]
+    if len(set(names)) < len(names):
+        raise InputError("Two folders have the same name.", "Give each a label: before=a/run after=b/run.")
+    return ingesting.ingest(dict(pairs), store, url=url, jobs=jobs, options=options)
+
+
+def _label(text: str) -> tuple[str, Path]:
+    label, equals, path = text.partition("=")
+    if equals and not Path(text).exists():
+        return run_name(label), Path(path)
+    return run_name(Path(text).resolve().name), Path(text)
+
+
+def open_runs(store: Path, texts: Sequence[str], *, wanted: int | None) -> Session:
+    """Open a session on the runs that were named; without names, on those of the last ingest.
+
+    Args:
+        store: the store's folder.
+        texts: names of runs in the store, or folders, which are ingested first.
+        wanted: how many runs the command needs, or None for any number.
+
+    Raises:
+        PostmortemError: another number of runs was given than the command needs.
+
+    """
+    home = Store(store)
+    names = [_ensure(home, text) for text in texts] if texts else home.last()
+    if wanted is not None and len(names) != wanted:
+        said = ", ".join(names) or "none"
+        need = "one run" if wanted == 1 else "two runs, before and after"
+        raise PostmortemError(f"This command needs {need}; given: {said}.", "Name them, or their folders.")
+    if len(set(names)) < len(names):
+        raise PostmortemError(f"The run {names[0]} was given twice.", "Name two different runs.")
+    return Session(home, names)
+
+
+def _ensure(store: Store, text: str) -> str:
+    if text in store.runs():
+        return text
+    name, path = _label(text)
+    if not path.is_dir():
+        known = ", ".join(store.runs()) or "none"
+        raise InputError(f"{text} is neither a run in {store.path} nor a folder.", f"Known runs: {known}.")
+    ingesting.ingest({name: path}, store.path)
+    return name
+
+
+def summary(outcomes: Mapping[str, Sequence[Outcome]]) -> str:
+    """One line per run: files read and not read, rows, issues."""
+    lines = []
+    for name, found in outcomes.items():
+        states = [outcome.status for outcome in found]
+        parts = [
+            f"{states.count(state)} {state}" for state in ("read", "partial", "failed", "unknown", "empty")
+        ]
+        rows, issues = sum(o.rows for o in found), sum(o.issues for o in found)
+        shown = ", ".join(part for part in parts if not part.startswith("0 "))
+        lines.append(f"{name}: {len(found)} files ({shown}), {rows} rows, {issues} issues")
+    return "\n".join(lines)
