@@ -1,0 +1,208 @@
+"""At which step did the step time change for good, and by how much?"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from postmortem.stats.medians import autocorrelation_time, order_ranks, spread
+from postmortem.stats.warmup import slow_start
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    Floats = NDArray[np.float64]
+
+BIN = 30  # steps per bin, and
+PENALTY = 4.0  # factor of sigma^2 ln k: both chosen on simulated series with heavy tails and stragglers
+LEAST_BINS = 8
+LEAST_SEGMENT = 5  # bins that a level must last
+BAI = 11.03  # 95 % point of the change's location: Bai, Review of Economics and Statistics 79, 1997
+LARGE = math.log(1.5)  # healthy stretches of ten steps were seen to differ by 1.4 times
+CLEAR = math.log(1.1)  # smallest change that few steps can show, where they hardly scatter
+SCATTERS = 3.0  # standard deviations of single steps that a change found from few steps must exceed
+LEAST_STEPS = 5  # steps that a level must last to be found from few steps
+
+
+@dataclass(frozen=True)
+class ChangePoint:
+    """The first step of a new level (`index`), the levels, and the range that holds the step at 95 %.
+
+    `transient`: a later level is back within the margin of the one before.
+    """
+
+    index: int
+    before: float
+    after: float
+    ratio: float
+    low_index: int
+    high_index: int
+    transient: bool
+
+
+def change_points(x: ArrayLike, *, margin: float = 0.03) -> list[ChangePoint]:
+    """Find lasting changes of the typical value of `x` (positive, one per step); a slow start is left out.
+
+    Small changes need long series (medians of 30-step bins); large ones are found from few steps.
+    `margin`: relative change that is worth a mention.
+    """
+    logs, least = _logs(x), math.log1p(margin)
+    start = slow_start(np.exp(logs))
+    y = logs[start:]
+    cuts = sorted({*_large_cuts(y, 0, len(y)), *_binned_cuts(y, least)})
+    found = describe(y, _merge(y, cuts, least), least)
+    return [
+        replace(p, index=p.index + start, low_index=p.low_index + start, high_index=p.high_index + start) for p in found
+    ]
+
+
+def _logs(x: ArrayLike) -> Floats:
+    """Return the logs; a step without a usable time takes the value of the step before."""
+    values = np.asarray(x, dtype=np.float64).ravel()
+    usable = np.isfinite(values) & (values > 0.0)
+    if not usable.any():
+        return np.zeros(0)
+    places = np.maximum.accumulate(np.where(usable, np.arange(len(values)), -1))
+    return np.log(values[np.where(places < 0, np.argmax(usable), places)])
+
+
+def optimal_partition(z: ArrayLike, penalty: float, least: int = 2) -> list[int]:
+    """Return the first index of each segment but the first, minimising squared error + penalty per segment.
+
+    Exact optimal partitioning (Jackson et al., IEEE Signal Processing Letters 12(2), 2005).
+    """
+    values = np.asarray(z, dtype=np.float64)
+    k = len(values)
+    sums, squares = np.r_[0.0, values.cumsum()], np.r_[0.0, (values**2).cumsum()]
+    best, last = np.full(k + 1, np.inf), np.zeros(k + 1, dtype=int)
+    best[0] = -penalty
+    for end in range(least, k + 1):
+        starts = np.arange(end - least + 1)
+        cost = squares[end] - squares[starts] - (sums[end] - sums[starts]) ** 2 / (end - starts)
+        total = best[starts] + cost + penalty
+        last[end] = int(np.argmin(total))
+        best[end] = total[last[end]]
+    cuts, end = [], k
+    while end > 0:
+        end = int(last[end])
+        cuts.append(end)
+    return sorted(cut for cut in cuts if cut > 0)
+
+
+def _binned_cuts(y: Floats, margin: float) -> list[int]:
+    size = max(BIN, math.ceil(3.0 * _local_time(y)))
+    k = len(y) // size
+    if k < LEAST_BINS:
+        return []
+    offset = len(y) - k * size
+    bins = np.median(y[offset:].reshape(k, size), axis=1)
+    sigma = spread(np.diff(bins)) / math.sqrt(2.0)
+    cuts = optimal_partition(bins, max(PENALTY * sigma**2 * math.log(k), 1e-12))
+    edges = [0, *cuts, k]
+    kept = [
+        cut
+        for left, cut, right in zip(edges, cuts, edges[2:], strict=False)
+        if min(cut - left, right - cut) >= LEAST_SEGMENT
+        and abs(np.median(bins[cut:right]) - np.median(bins[left:cut])) >= margin
+    ]
+    return [_refine(y, offset + cut * size, size) for cut in kept]
+
+
+def _local_time(y: Floats) -> float:
+    """Return the autocorrelation time of {y <= median of its 100-step block}: a shift must not inflate it."""
+    blocks = [y[start : start + 100] for start in range(0, len(y), 100)]
+    return autocorrelation_time(np.concatenate([block <= np.median(block) for block in blocks])) if blocks else 1.0
+
+
+def _refine(y: Floats, cut: int, reach: int) -> int:
+    """Return the split near `cut` that is likeliest under a median before and after it (Laplace)."""
+    low, high = max(cut - reach, 1), min(cut + reach, len(y) - 1)
+    left, right = np.median(y[max(low - 2 * reach, 0) : low]), np.median(y[high : high + 2 * reach])
+    gain = np.abs(y[low:high] - right) - np.abs(y[low:high] - left)
+    return low + int(np.argmax(np.r_[0.0, gain.cumsum()]))
+
+
+def _large_cuts(y: Floats, start: int, end: int) -> list[int]:
+    """Split y[start:end] again and again where few steps suffice to show a change."""
+    part = y[start:end]
+    cut = _best_split(part)
+    if cut is None or not _clear(part[:cut], part[cut:]):
+        return []
+    middle = start + cut
+    return [*_large_cuts(y, start, middle), middle, *_large_cuts(y, middle, end)]
+
+
+def _best_split(part: Floats) -> int | None:
+    """Return the likeliest single split: largest sum of ranks (Pettitt), then the likeliest step around it."""
+    n = len(part)
+    if n < 2 * LEAST_STEPS:
+        return None
+    ranks = np.empty(n)
+    ranks[np.argsort(part, kind="stable")] = np.arange(1, n + 1)
+    rise = np.abs(2.0 * ranks.cumsum()[:-1] - np.arange(1, n) * (n + 1))
+    weight = np.sqrt(np.arange(1, n) * np.arange(n - 1, 0, -1.0))
+    rough = int(np.argmax((rise / weight)[LEAST_STEPS - 1 : n - LEAST_STEPS])) + LEAST_STEPS
+    left, right = np.median(part[:rough]), np.median(part[rough:])
+    gain = np.abs(part - right) - np.abs(part - left)
+    return int(np.argmax(np.r_[-np.inf, gain.cumsum()[:-1]][LEAST_STEPS : n - LEAST_STEPS + 1])) + LEAST_STEPS
+
+
+def _clear(left: Floats, right: Floats) -> bool:
+    """Tell whether two stretches differ far beyond their scatter, by exact order-statistic intervals."""
+    ranks = order_ranks(len(left), 0.9), order_ranks(len(right), 0.9)
+    if ranks[0] is None or ranks[1] is None:
+        return False
+    a, b = np.sort(left), np.sort(right)
+    scatter = max(spread(a), spread(b))
+    wanted = max(CLEAR, min(LARGE, SCATTERS * scatter))
+    shift = abs(float(np.median(b) - np.median(a)))
+    up, down = b[ranks[1][0] - 1] - a[ranks[0][1] - 1], a[ranks[0][0] - 1] - b[ranks[1][1] - 1]
+    return shift >= wanted and max(float(up), float(down)) >= wanted / 2.0
+
+
+def _merge(y: Floats, cuts: list[int], margin: float) -> list[int]:
+    """Drop cuts whose levels do not differ by the margin, smallest difference first."""
+    cuts = [cut for place, cut in enumerate(cuts) if not place or cut - cuts[place - 1] >= LEAST_STEPS]
+    while cuts:
+        edges = [0, *cuts, len(y)]
+        levels = [float(np.median(y[a:b])) for a, b in zip(edges, edges[1:], strict=False)]
+        jumps = np.abs(np.diff(levels))
+        weakest = int(np.argmin(jumps))
+        if jumps[weakest] >= margin:
+            break
+        del cuts[weakest]
+    return cuts
+
+
+def describe(y: Floats, cuts: list[int], margin: float) -> list[ChangePoint]:
+    """Return the change points of the log series `y` at `cuts`, with levels, location ranges and persistence."""
+    edges = [0, *cuts, len(y)]
+    levels = [float(np.median(y[a:b])) for a, b in zip(edges, edges[1:], strict=False)]
+    points = []
+    for place, cut in enumerate(cuts):
+        low, high = location_interval(y[edges[place] : cut], y[cut : edges[place + 2]])
+        point = ChangePoint(
+            index=cut,
+            before=math.exp(levels[place]),
+            after=math.exp(levels[place + 1]),
+            ratio=math.exp(levels[place + 1] - levels[place]),
+            low_index=cut + low,
+            high_index=cut + high,
+            transient=False,
+        )
+        back = any(abs(level - levels[place]) < margin for level in levels[place + 2 :])
+        points.append(replace(point, transient=back))
+    return points
+
+
+def location_interval(left: ArrayLike, right: ArrayLike) -> tuple[int, int]:
+    """Return the 95 % range of a change's place relative to it: k +- floor(11.03 s^2 / d^2) + 1 (Bai 1997)."""
+    a, b = np.asarray(left, dtype=np.float64), np.asarray(right, dtype=np.float64)
+    d = float(np.mean(b) - np.mean(a))
+    rest = np.concatenate([a - a.mean(), b - b.mean()])
+    scale = float(rest @ rest) / max(len(rest), 1)
+    reach = int(min(BAI * scale / d**2, len(rest))) + 1 if d else len(rest)
+    return -min(reach, len(a)), min(reach, len(b) - 1)
