@@ -43,9 +43,11 @@ def test_order_statistic_ranks_of_a_hundred():
 
 
 def test_median_interval_of_twelve_values_uses_order_statistics():
-    x = np.arange(1.0, 13.0)[[3, 9, 0, 6, 11, 2, 8, 5, 1, 10, 4, 7]]
+    x = np.arange(1.0, 13.0)[[0, 11, 1, 10, 9, 2, 3, 8, 7, 4, 5, 6]]
     found = stats.median_interval(x)
-    assert (found.low, found.high) == (3.0, 10.0)  # ranks 3 and 10 cover 96.1 %, 4 and 9 cover 85.4 %
+    assert (found.low, found.high) == pytest.approx(
+        (3.0, 10.0)
+    )  # ranks 3 and 10 cover 96.1 %, 4 and 9 cover 85.4 %
     assert found.estimate == pytest.approx(math.sqrt(6.0 * 7.0))  # interpolated on the log scale
 
 
@@ -59,12 +61,14 @@ def test_run_noise_widens_as_calculated(reference):
     expected = reference["run_noise_widening"]
     ratio = stats.Ratio(
         ratio=1.05, low=1.02, high=1.08, n_before=600, n_after=600, n_eff_before=300, n_eff_after=300,
-        level=0.90, run_noise=0.01, inner_low=1.05 * math.exp(-0.005), inner_high=1.05 * math.exp(0.005),
+        level=0.90, run_noise=0.01, wander=0.0, inner_low=1.05 * math.exp(-0.005), inner_high=1.05 * math.exp(0.005),
         batch_low=1.03, batch_high=1.07, spread=0.03,
     )  # fmt: skip
     judged = stats.judge_ratio(ratio)
     assert judged.word == "slower"
-    assert judged.break_even_noise == pytest.approx(expected["break_even sigma* d=ln1.05,delta=ln1.01,h=.005"])
+    assert judged.break_even_noise == pytest.approx(
+        expected["break_even sigma* d=ln1.05,delta=ln1.01,h=.005"]
+    )
     assert math.hypot(0.005, math.sqrt(2) * 1.6448536 * 0.01) == pytest.approx(expected["h=.005,sigma=.01"])
 
 
@@ -81,7 +85,7 @@ def test_nile_changes_in_1898(nile, reference):
     assert stats.optimal_partition(nile, 4 * expected["s2"] * math.log(100)) == [expected["change_index"]]
     low, high = stats.location_interval(nile[:28], nile[28:])
     assert [28 + low, 28 + high] == expected["bai95_ci_index"]
-    assert np.median(nile[28:]) / np.median(nile[:28]) == pytest.approx(expected["ratio_of_medians"])
+    assert stats.ratio_of_medians(nile[:28], nile[28:]).ratio == pytest.approx(expected["ratio_of_medians"])
 
 
 def test_optimal_partition_equals_exhaustive_search():
@@ -97,7 +101,6 @@ def test_optimal_partition_equals_exhaustive_search():
         choices = [[]] + [[a] for a in range(2, 10)]
         choices += [[a, b] for a in range(2, 10) for b in range(a + 2, 10)]
         choices += [[a, b, c] for a, b in choices[9:] for c in range(b + 2, 10)]
-        choices += [[a, b, c, d] for a, b, c in choices if len(choices) for d in range(c + 2, 10)] if False else []
         best = min(choices, key=cost)
         assert cost(stats.optimal_partition(z, penalty)) <= cost(best) + 1e-9
 
@@ -172,7 +175,9 @@ def test_false_discovery(reference):
 
 
 def test_contributions_add_up_to_the_change():
-    parts = stats.contributions({"fwd": 10.0, "bwd": 20.0}, {"fwd": 11.0, "bwd": 50.0, "data": 4.0}, 35.0, 70.0)
+    parts = stats.contributions(
+        {"fwd": 10.0, "bwd": 20.0}, {"fwd": 11.0, "bwd": 50.0, "data": 4.0}, 35.0, 70.0
+    )
     assert [part.name for part in parts] == ["bwd", "data", "fwd", "other"]
     assert [part.difference for part in parts] == [30.0, 4.0, 1.0, 0.0]
     assert sum(part.share for part in parts) == pytest.approx(1.0)

@@ -15,7 +15,14 @@
 
 from postmortem.stats.change import ChangePoint, change_points, location_interval, optimal_partition
 from postmortem.stats.growth import Growth, growth, period, sen_slope, time_to_limit
-from postmortem.stats.loss import Spike, first_difference, first_not_finite, paired_difference, shift_interval, spikes
+from postmortem.stats.loss import (
+    Spike,
+    first_difference,
+    first_not_finite,
+    paired_difference,
+    shift_interval,
+    spikes,
+)
 from postmortem.stats.medians import (
     Interval,
     Ratio,
@@ -28,7 +35,13 @@ from postmortem.stats.medians import (
     run_noise,
     spread,
 )
-from postmortem.stats.rates import RateTest, clean_exposure_needed, exact_rate_test, rate_interval, rate_upper_bound
+from postmortem.stats.rates import (
+    RateTest,
+    clean_exposure_needed,
+    exact_rate_test,
+    rate_interval,
+    rate_upper_bound,
+)
 from postmortem.stats.shares import Contribution, contributions, false_discovery
 from postmortem.stats.verdict import EQUIVALENCE, REGRESSION, Judgement, judge_ratio
 from postmortem.stats.warmup import mser, slow_start, steady, warm_up

@@ -1,9 +1,10 @@
-"""At which step did the step time change for good, and by how much?"""
+"""The steps at which the step time changed for good, and by how much."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +25,7 @@ BAI = 11.03  # 95 % point of the change's location: Bai, Review of Economics and
 LARGE = math.log(1.5)  # healthy stretches of ten steps were seen to differ by 1.4 times
 CLEAR = math.log(1.1)  # smallest change that few steps can show, where they hardly scatter
 SCATTERS = 3.0  # standard deviations of single steps that a change found from few steps must exceed
+CERTAIN = 6.0  # steps under which the intervals must be as far apart as the levels
 LEAST_STEPS = 5  # steps that a level must last to be found from few steps
 
 
@@ -50,12 +52,15 @@ def change_points(x: ArrayLike, *, margin: float = 0.03) -> list[ChangePoint]:
     `margin`: relative change that is worth a mention.
     """
     logs, least = _logs(x), math.log1p(margin)
+    if not len(logs):
+        return []
     start = slow_start(np.exp(logs))
     y = logs[start:]
     cuts = sorted({*_large_cuts(y, 0, len(y)), *_binned_cuts(y, least)})
     found = describe(y, _merge(y, cuts, least), least)
     return [
-        replace(p, index=p.index + start, low_index=p.low_index + start, high_index=p.high_index + start) for p in found
+        replace(p, index=p.index + start, low_index=p.low_index + start, high_index=p.high_index + start)
+        for p in found
     ]
 
 
@@ -114,7 +119,11 @@ def _binned_cuts(y: Floats, margin: float) -> list[int]:
 def _local_time(y: Floats) -> float:
     """Return the autocorrelation time of {y <= median of its 100-step block}: a shift must not inflate it."""
     blocks = [y[start : start + 100] for start in range(0, len(y), 100)]
-    return autocorrelation_time(np.concatenate([block <= np.median(block) for block in blocks])) if blocks else 1.0
+    return (
+        autocorrelation_time(np.concatenate([block <= np.median(block) for block in blocks]))
+        if blocks
+        else 1.0
+    )
 
 
 def _refine(y: Floats, cut: int, reach: int) -> int:
@@ -160,7 +169,10 @@ def _clear(left: Floats, right: Floats) -> bool:
     wanted = max(CLEAR, min(LARGE, SCATTERS * scatter))
     shift = abs(float(np.median(b) - np.median(a)))
     up, down = b[ranks[1][0] - 1] - a[ranks[0][1] - 1], a[ranks[0][0] - 1] - b[ranks[1][1] - 1]
-    return shift >= wanted and max(float(up), float(down)) >= wanted / 2.0
+    gap = wanted * min(
+        1.0, CERTAIN / min(len(a), len(b))
+    )  # the split was chosen, and steps depend on each other
+    return shift >= wanted and max(float(up), float(down)) >= gap
 
 
 def _merge(y: Floats, cuts: list[int], margin: float) -> list[int]:
@@ -168,7 +180,7 @@ def _merge(y: Floats, cuts: list[int], margin: float) -> list[int]:
     cuts = [cut for place, cut in enumerate(cuts) if not place or cut - cuts[place - 1] >= LEAST_STEPS]
     while cuts:
         edges = [0, *cuts, len(y)]
-        levels = [float(np.median(y[a:b])) for a, b in zip(edges, edges[1:], strict=False)]
+        levels = [float(np.median(y[a:b])) for a, b in pairwise(edges)]
         jumps = np.abs(np.diff(levels))
         weakest = int(np.argmin(jumps))
         if jumps[weakest] >= margin:
@@ -180,7 +192,7 @@ def _merge(y: Floats, cuts: list[int], margin: float) -> list[int]:
 def describe(y: Floats, cuts: list[int], margin: float) -> list[ChangePoint]:
     """Return the change points of the log series `y` at `cuts`, with levels, location ranges and persistence."""
     edges = [0, *cuts, len(y)]
-    levels = [float(np.median(y[a:b])) for a, b in zip(edges, edges[1:], strict=False)]
+    levels = [float(np.median(y[a:b])) for a, b in pairwise(edges)]
     points = []
     for place, cut in enumerate(cuts):
         low, high = location_interval(y[edges[place] : cut], y[cut : edges[place + 2]])

@@ -1,4 +1,4 @@
-"""Does memory grow with every step, did it only step up, or can it not be told?
+"""Whether memory grows with every step, only stepped up, or cannot be told.
 
 Every trend test calls a step, a plateau after warm-up or a sawtooth "increasing"; so a leak is claimed only
 where the lower envelope still rises in the last half without its largest jump.
@@ -124,7 +124,9 @@ def growth(
     if low > least and calm_low > least:
         return _summary(lower, tail, width, "growing", level, "the lower envelope rises to the end", values)
     if high * (horizon if horizon is not None else n) < room or high <= least:
-        return _summary(lower, tail, width, "flat", level, "growth over the horizon is too small to matter", values)
+        return _summary(
+            lower, tail, width, "flat", level, "growth over the horizon is too small to matter", values
+        )
     why = "it rose, but is not shown to go on" if slope > 0.0 else "the interval of the slope is too wide"
     return _summary(lower, tail, width, "undecided", level, why, values)
 
@@ -138,7 +140,7 @@ def _without_largest_jump(points: Floats) -> Floats:
     if not len(steps):
         return points
     steps[np.argmax(steps)] = np.median(steps)
-    return np.r_[points[0], points[0] + steps.cumsum()]
+    return np.asarray(np.r_[points[0], points[0] + steps.cumsum()])
 
 
 def _summary(
@@ -217,5 +219,7 @@ def time_to_limit(
     found = growth(values, window=window, floor=floor, level=level)
     width = window or max(math.ceil(len(values) / WINDOWS), LEAST_WINDOW)
     room = limit - float(np.quantile(values[-width:], 0.9)) if len(values) else math.nan
-    steps = [max(room, 0.0) / slope if slope > 0.0 else math.inf for slope in (found.slope, found.high, found.low)]
+    steps = [
+        max(room, 0.0) / slope if slope > 0.0 else math.inf for slope in (found.slope, found.high, found.low)
+    ]
     return Interval(steps[0], steps[1], steps[2], len(values), float(len(values)))

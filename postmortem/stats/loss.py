@@ -1,4 +1,4 @@
-"""Did the loss spike, recover, diverge or turn NaN, and do two runs' curves part?"""
+"""Loss curves: spikes and their recovery, NaN, and where two runs part."""
 
 from __future__ import annotations
 
@@ -66,7 +66,9 @@ def _level(past: Floats) -> tuple[float, float]:
     return baseline, scatter
 
 
-def _follow(values: Floats, places: NDArray[np.intp], start: int, baseline: float, scale: float) -> tuple[Spike, int]:
+def _follow(
+    values: Floats, places: NDArray[np.intp], start: int, baseline: float, scale: float
+) -> tuple[Spike, int]:
     """Follow a spike from `start` to its recovery or the end; return it and the position to go on from."""
     limit = baseline + max(BACK * scale, LEAST_RISE / 2.0)
     calm = np.flatnonzero(values[start:] <= limit)

@@ -1,4 +1,4 @@
-"""How long does a typical step take, and how much longer after than before?
+"""How long a typical step takes, and how much longer after than before.
 
 One value is one step of the job (the maximum over its ranks: ranks wait for each other, so they are no
 independent observations). Steps of one run depend on each other, so the number of steps is replaced by an
@@ -121,7 +121,9 @@ class Ratio:
 
     `inner_low`, `inner_high`: the interval of these two runs alone. `batch_low`, `batch_high`: cross-check by
     batch medians (NaN with fewer than 40 steps a side). `run_noise`: relative standard deviation between runs
-    that was assumed. `spread`: standard deviation of single steps in logs, the larger of both sides.
+    that was assumed; `wander`: the same as the slow changes within the runs show it, the larger of both sides
+    (runs that wander differ at least as much from each other); the larger of the two widened the interval.
+    `spread`: standard deviation of single steps in logs, the larger of both sides.
     """
 
     ratio: float
@@ -133,6 +135,7 @@ class Ratio:
     n_eff_after: float
     level: float
     run_noise: float
+    wander: float
     inner_low: float
     inner_high: float
     batch_low: float
@@ -156,7 +159,8 @@ def ratio_of_medians(
     d = math.log(right.estimate) - math.log(left.estimate)
     down = math.hypot(_gap(right.low, right.estimate), _gap(left.estimate, left.high))
     up = math.hypot(_gap(right.estimate, right.high), _gap(left.low, left.estimate))
-    noise = math.sqrt(2.0) * NormalDist().inv_cdf(0.5 + level / 2.0) * run_noise
+    slow = max(wander(np.log(a)), wander(np.log(b)))
+    noise = math.sqrt(2.0) * NormalDist().inv_cdf(0.5 + level / 2.0) * max(run_noise, slow)
     batch = _batch_interval(np.log(a), np.log(b), level)
     return Ratio(
         ratio=math.exp(d),
@@ -168,6 +172,7 @@ def ratio_of_medians(
         n_eff_after=right.n_eff,
         level=level,
         run_noise=run_noise,
+        wander=slow,
         inner_low=math.exp(d - down),
         inner_high=math.exp(d + up),
         batch_low=math.exp(batch[0]),
@@ -179,7 +184,7 @@ def ratio_of_medians(
 def _no_ratio(left: Interval, right: Interval, level: float, run_noise: float) -> Ratio:
     nan = math.nan
     sizes = (left.n, right.n, left.n_eff, right.n_eff)
-    return Ratio(nan, 0.0, math.inf, *sizes, level, run_noise, 0.0, math.inf, nan, nan, nan)
+    return Ratio(nan, 0.0, math.inf, *sizes, level, run_noise, 0.0, 0.0, math.inf, nan, nan, nan)
 
 
 def _gap(low: float, high: float) -> float:
@@ -199,6 +204,24 @@ def _batch_interval(a: Floats, b: Floats, level: float) -> tuple[float, float]:
     freedom = (va + vb) ** 2 * (BATCHES - 1) / (va**2 + vb**2)
     half = float(stdtrit(freedom, 0.5 + level / 2.0)) * math.sqrt(va + vb)
     return d - half, d + half
+
+
+def wander(y: ArrayLike) -> float:
+    """Return the standard deviation of slow changes of the level of `y`: what batch medians scatter too much.
+
+    The expected scatter of a batch median is that of its steps, which depend on each other. Zero where the
+    excess may be chance (chi-square, 5 %) or where the series is too short to tell.
+    """
+    values = finite(y)
+    if len(values) < 4 * BATCHES:
+        return 0.0
+    parts = np.array_split(values, BATCHES)
+    rest = np.concatenate([part - np.median(part) for part in parts])
+    time = autocorrelation_time(rest <= 0.0)
+    expected = math.pi / 2.0 * spread(rest) ** 2 * time * BATCHES / len(values)
+    seen = float(np.var([np.median(part) for part in parts], ddof=1))
+    chance = float(chdtri(BATCHES - 1, 0.05)) / (BATCHES - 1)
+    return math.sqrt(seen - expected) if seen > chance * expected else 0.0
 
 
 def spread(y: ArrayLike) -> float:
@@ -235,5 +258,3 @@ def run_noise(medians: ArrayLike) -> Interval:
     sd = float(y.std(ddof=1))
     low, high = (sd * math.sqrt(freedom / float(chdtri(freedom, tail))) for tail in (0.05, 0.95))
     return Interval(sd, low, high, len(y), float(len(y)))
-
-

@@ -1,4 +1,4 @@
-"""Which phases, operators or events carry a change, adding up to it?"""
+"""Which phases, operators or events carry a change, adding up to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is the after-run faster, slower, equivalent, or can it not be told?"""
+"""Faster, slower, equivalent or undecided: the word for two runs' step times."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _double(ratio: Ratio) -> int:
 def _open(ratio: Ratio, bound: float) -> Judgement:
     """Say what would decide: more steps where the noise of these runs is in the way, else more runs."""
     d, half = abs(math.log(ratio.ratio)), _half(ratio)
-    room = (bound - d) ** 2 - 2.0 * (_z(ratio) * ratio.run_noise) ** 2
+    room = (bound - d) ** 2 - 2.0 * (_z(ratio) * max(ratio.run_noise, ratio.wander)) ** 2
     if d >= bound or room <= 0.0 or not math.isfinite(half):
         why = f"{_percent(ratio)} is neither excluded nor shown: more runs, not more steps, would decide"
         return Judgement("undecided", why, more_runs=True)
@@ -126,5 +126,7 @@ def _judge_short(ratio: Ratio, equivalence: float, regression: float, *, change_
     have = min(ratio.n_eff_before, ratio.n_eff_after)
     share = max(ratio.n_before / max(ratio.n_eff_before, 1.0), ratio.n_after / max(ratio.n_eff_after, 1.0))
     more = math.ceil((ENOUGH - have) * share) if have < ENOUGH else 0
-    why = f"{_percent(ratio)}: too few independent steps ({have:.0f} of {ENOUGH:.0f}), about {more} more needed"
+    why = (
+        f"{_percent(ratio)}: too few independent steps ({have:.0f} of {ENOUGH:.0f}), about {more} more needed"
+    )
     return Judgement("undecided", why, more_steps=more)

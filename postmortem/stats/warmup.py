@@ -1,4 +1,4 @@
-"""From which step on does a run do its ordinary work?"""
+"""From which step on a run does its ordinary work."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def steady(x: ArrayLike, scheduled: ArrayLike | None = None) -> NDArray[np.bool_
     """
     values = np.asarray(x, dtype=np.float64)
     extra = np.zeros(len(values), dtype=bool) if scheduled is None else np.asarray(scheduled, dtype=bool)
-    ordinary = np.isfinite(values) & ~extra
+    ordinary: NDArray[np.bool_] = np.isfinite(values) & ~extra
     places = np.flatnonzero(ordinary)
     cut = warm_up(values[places])
     ordinary[places[: 1 if cut >= len(places) else cut]] = False
