@@ -1,0 +1,324 @@
+"""Flight Recorder dumps of PyTorch process groups, pickle or JSON, versions 2.0 to 2.10.
+
+Fields as written by torch/csrc/distributed/c10d/FlightRecorderDetail.hpp (pytorch/pytorch). A dump holds no
+rank, host or pid: the rank is the last integer of the file's name, believed only where the groups listed in
+the dump contain it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import itemgetter
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from postmortem.parsers._dump import Damaged, load
+from postmortem.records import Batch, Issue, Parsed, Source
+
+FORMAT = "flight_recorder"
+DOC = "PyTorch Flight Recorder dumps (nccl_trace_rank_N, comm_lib_trace_rank_N, ...), pickle or JSON."
+_KEYS = (b"pg_config", b"pg_status", b"collective_seq_id", b"profiling_name", b"last_enqueued_collective")
+_SUFFIX = re.compile(r"(\.(json|pkl|pickle|bin|txt|gz))+$", re.IGNORECASE)
+_PEER = re.compile(r"^(\d+)(->|<-)(\d+)$")
+# Kinds whose inputs, or outputs, must hold the same number of elements on every rank; the others may differ.
+_EQUAL_INPUT = re.compile(r"(all_?reduce|all_?gather|broadcast|^_?reduce(_oop)?$|^gather)", re.IGNORECASE)
+_EQUAL_OUTPUT = re.compile(
+    r"(all_?reduce|reduce_scatter|broadcast|all_?gather.*(base|single|tensor)|^scatter)", re.IGNORECASE
+)
+_UNEVEN = re.compile(r"(_v$|_v_|all_?to_?all|coalesced$)", re.IGNORECASE)
+
+Entry: TypeAlias = Mapping[str, Any]
+Group: TypeAlias = tuple[str, str | None, tuple[int, ...] | None]
+"""Name, description and members of a process group."""
+
+
+def sniff(path: str, head: bytes) -> bool:
+    """A pickle of protocol 2 to 5 or a JSON object that names fields of a Flight Recorder dump."""
+    del path
+    text = head.lstrip()[:1] == b"{"
+    return (text or (head[:1] == b"\x80" and head[1:2] in b"\2\3\4\5")) and any(key in head for key in _KEYS)
+
+
+def parse(source: Source) -> Iterator[Parsed]:
+    """Yield rows of `collective_evidence`; a damaged dump gives what could be read and an Issue."""
+    try:
+        dump, damage = load(source.file)
+    except Damaged as error:
+        yield Issue("hostile" if error.hostile else "malformed", f"{error}; nothing was read.")
+        return
+    if damage:
+        yield Issue("truncated", f"{damage}; the entries before it were read, newer ones are unknown.")
+    yield from _Dump(dump, source, partial=bool(damage)).batches()
+
+
+class _Dump:
+    """One dump being turned into rows."""
+
+    def __init__(self, dump: Mapping[str, Any], source: Source, partial: bool) -> None:
+        self.partial = partial
+        self.config = _mapping(dump.get("pg_config"))
+        self.status = _mapping(dump.get("pg_status"))
+        entries = dump.get("entries")
+        self.entries = [e for e in entries if isinstance(e, dict)] if isinstance(entries, list) else []
+        self.dropped = (len(entries) if isinstance(entries, list) else 0) - len(self.entries)
+        self.groups: dict[Any, Group] = {}
+        self.rank, self.doubt = self._rank(source)
+        self.stacks: dict[Any, str] = {}
+        self.library = dump.get("comm_lib_version") or dump.get("nccl_version")
+
+    def batches(self) -> Iterator[Parsed]:
+        """All rows of the dump, then its issues."""
+        rows = [row for row in map(self._entry, self.entries) if row]
+        backend = rows[-1][2] if rows else None
+        status = list(self._statuses())
+        same = {"rank": self.rank, "partial": self.partial}
+        yield _batch(_ENTRY, rows, {"statement": "entry", **same})
+        yield _batch(_STATUS, status, {"statement": "status", "backend": backend, **same})
+        if self.library:
+            yield Batch("environment", {"name": ["nccl"], "value": [str(self.library)], "rank": [self.rank]})
+        if self.doubt:
+            yield Issue("value", self.doubt)
+        if not rows and not status:
+            yield Issue("malformed", "The dump holds no operations and no counters; nothing was read.")
+        lost = self.dropped + len(self.entries) - len(rows)
+        if lost:
+            yield Issue("malformed", f"{lost} entries are no operations; they were left out.", dropped=lost)
+
+    def _rank(self, source: Source) -> tuple[int | None, str]:
+        name = source.path.rsplit("/", 1)[-1]
+        stem = _SUFFIX.sub("", name)
+        found = re.search(r"(\d+)$", stem)
+        stated = (_ranks(_mapping(config).get("ranks")) for config in self.config.values())
+        sets = [set(ranks) for ranks in stated if ranks]
+        common = set.intersection(*sets) if sets else set()
+        rank = int(found[1]) if found and len(found[1]) < 8 else None
+        if rank is None:
+            return None, f"The name {name} states no rank, so nobody's evidence is in it."
+        if sets and rank not in common:
+            return None, f"The name {name} states rank {rank}, but the groups in the dump do not contain it."
+        return rank, ""
+
+    def _group(self, key: Any) -> Group:
+        if key not in self.groups:
+            name, desc = key if isinstance(key, tuple) else (str(key), "")
+            config = _mapping(self.config.get(name))
+            desc = config.get("desc") if desc in {"", "undefined"} else desc
+            self.groups[key] = (name, str(desc) if desc else None, _ranks(config.get("ranks")))
+        return self.groups[key]
+
+    def _entry(self, entry: Entry) -> tuple[Any, ...] | None:
+        try:
+            return self._operation(entry)
+        except (RecursionError, TypeError, ValueError):  # a field holds what no dump holds
+            return None
+
+    def _operation(self, entry: Entry) -> tuple[Any, ...] | None:
+        label = entry.get("profiling_name")
+        group: Any = entry.get("process_group")
+        record = _int(entry.get("record_id"))
+        if not isinstance(label, str) or not _is_pair(group) or record is None:
+            return None
+        backend, _, what = label.rpartition(":")
+        operation, _, ends = what.partition(" ")
+        peer = _PEER.match(ends)
+        p2p = bool(entry.get("is_p2p")) or peer is not None
+        name, desc, members = self._group((str(group[0]), str(group[1])))
+        state = entry.get("state")
+        ins, outs = entry.get("input_sizes"), entry.get("output_sizes")
+        types = _types(entry.get("input_dtypes")), _types(entry.get("output_dtypes"))
+        done = bool(entry.get("retired")) or state == "completed"
+        if backend != "gloo" and state != "completed" and entry.get("retired"):
+            done = False  # NCCL retires an operation that timed out without ever completing it
+        return (
+            record,
+            FORMAT,
+            backend or None,
+            name,
+            desc,
+            _int(entry.get("pg_id")),
+            members,
+            len(members) if members else None,
+            _int(entry.get("p2p_seq_id" if p2p else "collective_seq_id")),
+            operation,
+            int(peer[3]) if peer else None,
+            _text(ins),
+            _text(outs),
+            " -> ".join(types),
+            signature(operation, ins, outs, types),
+            state if isinstance(state, str) else None,
+            not done,
+            _int(entry.get("time_created_ns")) or None,
+            _int(entry.get("time_discovered_started_ns")) or None,
+            _int(entry.get("time_discovered_completed_ns")) or None,
+            "utc",
+            _scaled(entry.get("duration_ms"), 1e6),
+            _scaled(entry.get("timeout_ms"), 1e6),
+            entry.get("thread_name") or None,
+            self._stack(entry.get("frames")),
+        )
+
+    def _stack(self, frames: Any) -> str | None:
+        if not isinstance(frames, list) or not frames:
+            return None
+        try:
+            key = tuple(map(_FRAME, frames))
+            known = self.stacks.get(key)
+            if known is None:
+                known = self.stacks[key] = json.dumps(key)
+        except (KeyError, TypeError, ValueError):
+            return None
+        return known
+
+    def _statuses(self) -> Iterator[tuple[Any, ...]]:
+        """Counters by group; their keys are the process's own group numbers."""
+        names = self._names()
+        for number, (key, values) in enumerate(self.status.items()):
+            status = _mapping(values)
+            enqueued = _int(status.get("last_enqueued_collective"))
+            number_of_group = _int(key)
+            if number_of_group not in names or enqueued is None:
+                continue
+            group = names[number_of_group]
+            yield (
+                number,
+                FORMAT,
+                *group[:2],
+                number_of_group,
+                group[2],
+                len(group[2]) if group[2] else None,
+                enqueued,
+                _int(status.get("last_started_collective")),
+                _int(status.get("last_completed_collective")),
+            )
+
+    def _names(self) -> dict[int | None, Group]:
+        """Group number -> group: from the entries, and by order of creation where that agrees with them all.
+
+        A dump of active operations has no entry for idle groups. Numbers and names both count up as groups are
+        made, so where there are equally many they pair up in order.
+        """
+        known: dict[int | None, Group] = {
+            _int(e.get("pg_id")): self._group(tuple(map(str, e["process_group"])))
+            for e in self.entries
+            if _is_pair(e.get("process_group"))
+        }
+        ids = sorted(i for i in map(_int, self.status) if i is not None)
+        names = sorted((n for n in self.config if str(n).isdigit()), key=int)
+        if len(ids) == len(names) == len(self.config):
+            paired: dict[int | None, Group] = {i: self._group(n) for i, n in zip(ids, names, strict=True)}
+            if all(paired.get(i, g)[0] == g[0] for i, g in known.items()):
+                return {**paired, **known}
+        return known
+
+
+_FRAME: Callable[[Any], tuple[Any, ...]] = itemgetter("name", "filename", "line")
+_ENTRY = (
+    "record",
+    "origin",
+    "backend",
+    "group_name",
+    "group_desc",
+    "group_id",
+    "members",
+    "group_size",
+    "seq",
+    "operation",
+    "peer",
+    "input_sizes",
+    "output_sizes",
+    "dtypes",
+    "signature",
+    "state",
+    "pending",
+    "time",
+    "time_started",
+    "time_completed",
+    "clock",
+    "duration",
+    "timeout",
+    "thread",
+    "frames",
+)
+_STATUS = (
+    "record",
+    "origin",
+    "group_name",
+    "group_desc",
+    "group_id",
+    "members",
+    "group_size",
+    "last_enqueued",
+    "last_started",
+    "last_completed",
+)
+
+
+def _batch(names: Sequence[str], rows: Sequence[tuple[Any, ...]], constants: Mapping[str, Any]) -> Batch:
+    columns: dict[str, Any] = (
+        dict(zip(names, zip(*rows, strict=True), strict=True)) if rows else {n: [] for n in names}
+    )
+    columns |= {name: [value] * len(rows) for name, value in constants.items()}
+    if rows:
+        columns["members"] = pa.array(columns["members"], pa.list_(pa.int32()))
+    return Batch("collective_evidence", columns)
+
+
+def signature(operation: str, ins: Any, outs: Any, types: tuple[str, str]) -> str:
+    """What all ranks of one collective must agree on, as text: kind, element type, elements where equal."""
+    if operation in {"send", "recv", "coalesced", "barrier"} or _UNEVEN.search(operation):
+        return operation
+    parts = [operation, types[1] if operation == "scatter" else types[0]]
+    if _EQUAL_INPUT.search(operation):
+        parts.append(f"in {_elements(ins)}")
+    if _EQUAL_OUTPUT.search(operation):
+        parts.append(f"out {_elements(outs)}")
+    return " ".join(parts)
+
+
+def _elements(sizes: Any) -> int:
+    try:
+        return sum(math.prod(map(int, shape)) for shape in sizes)
+    except (TypeError, ValueError):
+        return -1
+
+
+def _types(value: Any) -> str:
+    return ",".join(dict.fromkeys(map(str, value))) if isinstance(value, list) else str(value or "")
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)[:4000]
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, tuple | list) and len(value) == 2
+
+
+def _mapping(value: Any) -> Mapping[Any, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _ranks(value: Any) -> tuple[int, ...] | None:
+    """Members as a tuple, from "[0, 1]" or a list; None where empty (gloo) or not stated."""
+    if isinstance(value, str):
+        value = re.findall(r"\d{1,9}", value)
+    if not isinstance(value, list | tuple | set):
+        return None
+    numbers = [_int(v) for v in value]
+    return tuple(n for n in numbers if n is not None) or None
+
+
+def _int(value: Any) -> int | None:
+    try:
+        number = int(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if -(1 << 63) <= number < 1 << 63 else None
+
+
+def _scaled(value: Any, factor: float) -> int | None:
+    return int(value * factor) if isinstance(value, int | float) and 0 <= value < 1e12 else None
