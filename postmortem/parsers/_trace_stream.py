@@ -40,7 +40,7 @@ class Stream:
                 while not member.eof and data:
                     yield member.decompress(data, 4 * BLOCK)
                     data = member.unconsumed_tail or (b"" if member.eof else file.read(BLOCK))
-            except isal_zlib.error as error:
+            except isal_zlib.error as error:  # type: ignore[misc]  # its stub says Any
                 self._report("malformed", f"The compressed data are damaged ({error}); the rest is left out.")
                 return
             if not member.eof:
