@@ -86,7 +86,7 @@ def identify(path: str, stated: Mapping[str, Any], pid: int | None, rank: int | 
 
 
 def base_time(stated: Mapping[str, Any]) -> int | None:
-    """baseTimeNanoseconds as ns since the epoch, or None."""
+    """Return baseTimeNanoseconds as ns since the epoch, or None."""
     value = stated.get("baseTimeNanoseconds")
     return value if isinstance(value, int) and 0 < value < 4 * 10**18 else None
 
