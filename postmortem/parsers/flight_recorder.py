@@ -39,6 +39,8 @@ Group: TypeAlias = tuple[str, str | None, tuple[int, ...] | None]
 def sniff(path: str, head: bytes) -> bool:
     """A pickle of protocol 2 to 5 or a JSON object that names fields of a Flight Recorder dump."""
     del path
+    if b'"traceEvents"' in head or b'"deviceProperties"' in head:  # a profiler trace; it lists process groups too
+        return False
     text = head.lstrip()[:1] == b"{"
     return (text or (head[:1] == b"\x80" and head[1:2] in b"\2\3\4\5")) and any(key in head for key in _KEYS)
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from postmortem import schema
-from postmortem.parsers import _trace_events, torch_trace
+from postmortem.parsers import _trace_events, parsers, torch_trace
 from postmortem.records import Batch, Issue, Source
 
 BASE = 1_790_857_026_000_000_000
@@ -287,3 +287,9 @@ def test_every_event_of_every_real_trace(shared: Path):
         for e, row in zip(truth["traceEvents"][::step], rows[::step], strict=True):
             args = None if row["args"] is None else json.loads(row["args"], parse_float=Decimal)
             assert (row["name"], row["ts"], row["dur"], args) == _expected(e, base), file
+
+
+def test_no_other_parser_claims_a_trace(shared: Path):
+    for file in sorted(shared.glob("data/runs/*_before/*rank0*.pt.trace.json.gz")):
+        head = gzip.decompress(file.read_bytes())[: 1 << 16]
+        assert [name for name, parser in parsers().items() if parser.sniff(file.name, head)][0] == "torch_trace"
