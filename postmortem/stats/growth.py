@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from scipy.special import stdtrit
 
-from postmortem.stats.medians import Interval, spread
+from postmortem.stats.medians import Interval, neighbour_correlation, spread
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -28,6 +30,9 @@ LEAST_STEPS = 20  # steps that a noisy short series must have
 EXACT_STEPS = 5  # steps that a series must have whose increments are all alike
 PERIODIC = 0.3  # autocorrelation at a lag that counts as a period
 RELEVANT = 0.02  # share of the level (or of the headroom) that growth over the horizon must reach
+ALIKE = 0.25  # part of a typical increment by which increments may differ and still be alike
+GIVEN_BACK = 0.3  # part of the rise that a fall between windows must reach to count as given back
+SHORT_OF_WINDOWS = "too few steps for its period"
 PAGES = 65536.0  # bytes per step: allocators creep by pages without leaking
 
 
@@ -113,22 +118,45 @@ def growth(
     width = window or max(math.ceil(n / WINDOWS), math.ceil(1.1 * period(values)), LEAST_WINDOW)
     count = n // width
     if count < LEAST_WINDOWS:
-        return _summary(values, values, 1, "undecided", level, "too few steps for its period")
-    lower = np.quantile(values[n - count * width :].reshape(count, width), 0.05, axis=1)
-    tail = lower[count // 2 :]
-    slope, low, high = sen_slope(np.arange(len(tail)) * float(width), tail, level)
-    calm = _without_largest_jump(tail)
-    calm_low = sen_slope(np.arange(len(calm)) * float(width), calm, level)[1]
-    least = _least_slope(values, floor)
-    room = RELEVANT * (headroom if headroom is not None else abs(float(np.median(values))))
-    if low > least and calm_low > least:
-        return _summary(lower, tail, width, "growing", level, "the lower envelope rises to the end", values)
-    if high * (horizon if horizon is not None else n) < room or high <= least:
         return _summary(
-            lower, tail, width, "flat", level, "growth over the horizon is too small to matter", values
+            values, 1, values, _slope(values[n // 2 :], 1, values, level), "undecided", SHORT_OF_WINDOWS
         )
-    why = "it rose, but is not shown to go on" if slope > 0.0 else "the interval of the slope is too wide"
-    return _summary(lower, tail, width, "undecided", level, why, values)
+    lower = np.quantile(values[n - count * width :].reshape(count, width), 0.05, axis=1)
+    tail, end = lower[count // 2 :], lower[count * 3 // 4 :]
+    slope, low, high = _slope(tail, width, values, level)
+    least = _least_slope(values, floor)
+    still = _slope(_without_largest_jump(tail), width, values, level)[1], _slope(end, width, values, 0.9)[1]
+    given_back = -float(np.diff(lower).min()) > GIVEN_BACK * (tail[-1] - tail[0])
+    summary = partial(_summary, lower, width, values, (slope, low, high))
+    if low > least and min(still) > 0.0:
+        if given_back:
+            return summary("undecided", "it rises, but was given back before")
+        return summary("growing", "the lower envelope rises to the end")
+    room = RELEVANT * (headroom if headroom is not None else abs(float(np.median(values))))
+    if low <= least and (high <= least or high * (horizon if horizon is not None else n) < room):
+        return summary("flat", "growth over the horizon is too small to matter")
+    rose = slope > least
+    return summary(
+        "undecided", "it rose, but is not shown to go on" if rose else "the slope is too uncertain"
+    )
+
+
+def _slope(points: Floats, width: int, values: Floats, level: float) -> tuple[float, float, float]:
+    """Return slope and interval of window values, widened for what dependent steps add between windows.
+
+    The variance of means of `width` steps of an AR(1) process, and of neighbouring means together, are known
+    in closed form; the interval grows by the root of their ratio, which is (1 + r) / (1 - r) for single steps,
+    and by Student's t for the few independent steps that are left.
+    """
+    slope, low, high = sen_slope(np.arange(len(points)) * float(width), points, level)
+    if not math.isfinite(slope):
+        return slope, low, high
+    part = values[len(values) - len(points) * width :]
+    r = min(neighbour_correlation(part - slope * np.arange(len(part))), max(1.0 - 3.0 / len(part), 0.0))
+    wider = 1.0 / math.sqrt(max(1.0 - 2.0 * r * (1.0 - r**width) / (width * (1.0 - r**2)), 1e-3))
+    freedom, most = max(len(points) / wider**2 - 2.0, 3.0), max(len(points) - 2.0, 3.0)
+    wider *= float(stdtrit(freedom, 0.5 + level / 2.0) / stdtrit(most, 0.5 + level / 2.0))
+    return slope, slope - (slope - low) * wider, slope + (high - slope) * wider
 
 
 def _least_slope(values: Floats, floor: float) -> float:
@@ -145,34 +173,27 @@ def _without_largest_jump(points: Floats) -> Floats:
 
 def _summary(
     points: Floats,
-    tail: Floats,
     width: int,
+    values: Floats,
+    trend: tuple[float, float, float],
     kind: Literal["growing", "flat", "undecided"],
-    level: float,
     why: str,
-    values: Floats | None = None,
 ) -> Growth:
-    """Describe the trend of `tail` (last part of `points`, one per `width` steps)."""
-    raw = points if values is None else values
-    if len(points) < 2:
-        nan = math.nan
-        return Growth(kind, nan, -math.inf, math.inf, len(raw), nan, nan, nan, nan, nan, why)
+    """Describe the trend of `points`, one per `width` steps of `values`."""
     half = len(points) // 2
-    slope, low, high = sen_slope(np.arange(len(tail)) * float(width), tail, level)
-    first = sen_slope(np.arange(half) * float(width), points[:half])[0] if half > 1 else math.nan
-    second = sen_slope(np.arange(len(points) - half) * float(width), points[half:])[0]
     jumps = np.diff(points)
+    slope, low, high = trend
     return Growth(
         kind=kind,
         slope=slope,
         low=low,
         high=high,
-        n=len(raw),
-        noise=spread(raw - slope * np.arange(len(raw))),
-        first_half_slope=first,
-        second_half_slope=second,
-        largest_jump=float(jumps[np.argmax(np.abs(jumps))]),
-        rise=float(points[-1] - points[0]),
+        n=len(values),
+        noise=spread(values - slope * np.arange(len(values))),
+        first_half_slope=sen_slope(np.arange(half) * float(width), points[:half])[0],
+        second_half_slope=sen_slope(np.arange(len(points) - half) * float(width), points[half:])[0],
+        largest_jump=float(jumps[np.argmax(np.abs(jumps))]) if len(jumps) else math.nan,
+        rise=float(points[-1] - points[0]) if len(points) else math.nan,
         why=why,
     )
 
@@ -180,23 +201,23 @@ def _summary(
 def _short(values: Floats, floor: float, level: float) -> Growth:
     """Judge a short series by its single steps; the first is left out (allocators fill up)."""
     rest = values[1:]
-    if len(rest) < EXACT_STEPS:
-        return _summary(values, values, 1, "undecided", level, "too few steps")
-    least = _least_slope(rest, floor)
-    steps = np.diff(rest)
-    typical = float(np.median(steps))
-    if typical > least and bool(np.all(np.abs(steps - typical) <= 0.25 * typical)):
-        return _summary(rest, rest, 1, "growing", level, "every step adds as much")
     tail = rest[len(rest) // 2 :]
-    slope, low, high = sen_slope(np.arange(len(tail)), tail, level)
+    slope, low, high = _slope(tail, 1, rest, level)
+    summary = partial(_summary, rest, 1, values, (slope, low, high))
+    if len(rest) < EXACT_STEPS:
+        return summary("undecided", "too few steps")
+    least, steps = _least_slope(rest, floor), np.diff(rest)
+    typical = float(np.median(steps))
+    if typical > least and bool(np.all(np.abs(steps - typical) <= ALIKE * typical)):
+        return summary("growing", "every step adds as much")
     if len(values) < LEAST_STEPS:
-        return _summary(rest, tail, 1, "undecided", level, "too few steps")
+        return summary("undecided", "too few steps")
     climbs, room = low > least and _climbs(rest, slope), RELEVANT * abs(float(np.median(values)))
     if climbs and low * len(values) > room:
-        return _summary(rest, tail, 1, "growing", level, "it rises in every quarter, to the end")
-    if not climbs and (high <= least or high * len(values) < room):
-        return _summary(rest, tail, 1, "flat", level, "growth in the last half is too small to matter")
-    return _summary(rest, tail, 1, "undecided", level, "it rose, but is not shown to go on")
+        return summary("growing", "it rises in every quarter, to the end")
+    if low <= least and (high <= least or high * len(values) < room):
+        return summary("flat", "growth in the last half is too small to matter")
+    return summary("undecided", "it rose, but is not shown to go on")
 
 
 def _climbs(rest: Floats, slope: float) -> bool:
@@ -204,7 +225,7 @@ def _climbs(rest: Floats, slope: float) -> bool:
     quarters = np.array_split(_without_largest_jump(rest), 4)
     levels = [float(np.median(part)) for part in quarters]
     slopes = [sen_slope(np.arange(len(part)), part)[0] for part in quarters[1:]]
-    return bool(np.all(np.diff(levels) > 0.0)) and min(slopes) > 0.25 * slope
+    return bool(np.all(np.diff(levels) > 0.0)) and min(slopes) > ALIKE * slope
 
 
 def time_to_limit(

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 ENOUGH = 30.0  # effective steps under which the normal approximation of a quantile's rank is not trusted
+WANDER_LEVEL = 0.8  # healthy runs of one job are told apart in 1 of 100 at 0.8, in 4 of 100 at 0.5
+STRETCH = 50  # steps within which the level is taken to stand still
 BATCHES = 10  # batch means: Schmeiser, Operations Research 30(3), 1982, finds little gain beyond 10 to 30
 
 
@@ -121,8 +123,8 @@ class Ratio:
 
     `inner_low`, `inner_high`: the interval of these two runs alone. `batch_low`, `batch_high`: cross-check by
     batch medians (NaN with fewer than 40 steps a side). `run_noise`: relative standard deviation between runs
-    that was assumed; `wander`: the same as the slow changes within the runs show it, the larger of both sides
-    (runs that wander differ at least as much from each other); the larger of the two widened the interval.
+    that was assumed; `wander`: what slow changes within the runs may amount to, the larger of both sides (a run
+    that wanders differs at least as much from the next one); the larger of the two widened the interval.
     `spread`: standard deviation of single steps in logs, the larger of both sides.
     """
 
@@ -206,22 +208,45 @@ def _batch_interval(a: Floats, b: Floats, level: float) -> tuple[float, float]:
     return d - half, d + half
 
 
-def wander(y: ArrayLike) -> float:
-    """Return the standard deviation of slow changes of the level of `y`: what batch medians scatter too much.
+def neighbour_correlation(y: ArrayLike) -> float:
+    """Return the correlation of neighbouring values of `y` within stretches, slow changes left out, 0 to 0.99.
 
-    The expected scatter of a batch median is that of its steps, which depend on each other. Zero where the
-    excess may be chance (chi-square, 5 %) or where the series is too short to tell.
+    From how often neighbours lie on the same side of their stretch's median, as if the series were a Gaussian
+    AR(1) process, whose indicator has the correlations (2 / pi) asin(rho^k).
+    """
+    values = finite(y)
+    if len(values) < 8:
+        return 0.0
+    count = max(1, len(values) // STRETCH)
+    parts = [part <= np.median(part) for part in np.array_split(values, count)]
+    agree = float(np.mean(np.concatenate([part[1:] == part[:-1] for part in parts])))
+    size = len(values) / count
+    neighbours = min((2.0 * agree - 1.0 + 1.0 / size) / (1.0 - 3.0 / size), 0.99)
+    return math.sin(math.pi / 2.0 * max(neighbours, 0.0))
+
+
+def short_range_time(y: ArrayLike) -> float:
+    """Return the autocorrelation time of {y <= median} that the correlation of neighbours explains."""
+    rho = neighbour_correlation(y)
+    powers = rho ** np.arange(1, 1 + math.ceil(-20.0 / math.log(rho)) if rho > 1e-9 else 1)
+    return 1.0 + 4.0 / math.pi * float(np.arcsin(powers).sum())
+
+
+def wander(y: ArrayLike) -> float:
+    """Return the standard deviation of slow changes of the level of `y` that cannot be ruled out.
+
+    Upper 80 % limit of the scatter of batch medians, less what single steps, which depend on each other,
+    explain. A series too short for batches may wander by three tenths of the scatter of its steps.
     """
     values = finite(y)
     if len(values) < 4 * BATCHES:
-        return 0.0
+        return 0.3 * spread(values) if len(values) else 0.0
     parts = np.array_split(values, BATCHES)
     rest = np.concatenate([part - np.median(part) for part in parts])
-    time = autocorrelation_time(rest <= 0.0)
-    expected = math.pi / 2.0 * spread(rest) ** 2 * time * BATCHES / len(values)
+    explained = math.pi / 2.0 * spread(rest) ** 2 * short_range_time(values) * BATCHES / len(values)
     seen = float(np.var([np.median(part) for part in parts], ddof=1))
-    chance = float(chdtri(BATCHES - 1, 0.05)) / (BATCHES - 1)
-    return math.sqrt(seen - expected) if seen > chance * expected else 0.0
+    limit = seen * (BATCHES - 1) / float(chdtri(BATCHES - 1, WANDER_LEVEL))
+    return math.sqrt(max(limit - explained, 0.0))
 
 
 def spread(y: ArrayLike) -> float:
