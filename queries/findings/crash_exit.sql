@@ -1,0 +1,75 @@
+/*---
+title    = "A process ended with an error code or by a signal"
+doc      = "What launchers say of exit codes. The launcher stops the other processes itself (SIGTERM), and DeepSpeed's exit line quotes the command started last, so a rank is named only where the launcher states it for a process that it did not stop."
+fault    = "crash"
+severity = "fault"
+reads    = ["events", "run_summary"]
+summary  = "a process ended with code {code}{named}"
+[returns]
+rank = "INTEGER"
+culprit = "BOOLEAN"
+code = "BIGINT"
+named = "VARCHAR"
+step = "BIGINT"
+time = "BIGINT"
+source = "VARCHAR"
+line = "BIGINT"
+text = "VARCHAR"
+[[case]]
+name = "the table of the launcher names rank 1; the others were stopped by it"
+given.run_summary = """
+world_size
+2
+"""
+given.events = """
+kind | role    | rank | code | message | line
+exit | cascade | 0    | -15  | SIGTERM | 3
+exit | root    | 1    | -11  | SIGSEGV | 9
+"""
+expect = """
+rank | culprit | code | line
+1    | true    | -11  | 9
+"""
+[[case]]
+name = "an exit line without a rank names nobody"
+given.run_summary = """
+world_size
+2
+"""
+given.events = """
+kind | role | rank | code | message | line
+exit | root |      | -9   | killed  | 3
+"""
+expect = """
+rank | culprit | code | line
+     | false   | -9   | 3
+"""
+[[case]]
+name = "all is well"
+given.run_summary = """
+world_size
+2
+"""
+given.events = """
+kind | role     | rank | code | line
+exit | progress | 0    | 0    | 3
+exit | cascade  | 1    | -15  | 4
+"""
+expect = "rank | culprit | code"
+---*/
+WITH ends AS (
+    SELECT e.rank, e.code, e.name, e.message, e.time, e.source, e.line, coalesce(e.step, e.after_step + 1) AS step
+    FROM events AS e
+    WHERE e.kind = 'exit' AND e.code <> 0 AND e.role IN ('root', 'symptom')
+)
+
+SELECT
+    e.rank,
+    e.rank IS NOT NULL AND count(DISTINCT e.rank) OVER () < coalesce(s.world_size, 1 << 30) AS culprit,
+    e.code,
+    coalesce(' (' || nullif(e.name, '') || ')', '') AS named,
+    e.step, e.time, e.source, e.line,
+    coalesce(e.message, '') AS text
+FROM ends AS e
+CROSS JOIN run_summary AS s
+ORDER BY e.rank IS NULL, e.time NULLS LAST, e.line

@@ -1,0 +1,79 @@
+/*---
+title = "What is missing, in sentences"
+reads = ["rank_evidence", "coverage", "run_summary"]
+[returns]
+run_id = "VARCHAR"
+sentence = "VARCHAR"
+[[case]]
+name = "one rank left no log"
+given.run_summary = """
+name | world_size
+run  | 2
+"""
+given.coverage = """
+files_unknown | files_failed
+0             | 0
+"""
+given.rank_evidence = """
+rank | log   | trace | dump
+0    | true  | false | false
+1    | false | false | false
+"""
+expect = """
+sentence
+No log of rank 1.
+"""
+[[case]]
+name = "nothing is missing where a kind of evidence was never collected"
+given.run_summary = """
+name | world_size
+run  | 1
+"""
+given.coverage = """
+files_unknown | files_failed
+0             | 0
+"""
+given.rank_evidence = """
+rank | log  | trace | dump
+0    | true | false | false
+"""
+expect = "sentence"
+---*/
+WITH kinds AS (
+    SELECT run_id, rank, 'log' AS kind, log AS there FROM rank_evidence
+    UNION ALL
+    SELECT run_id, rank, 'trace', trace FROM rank_evidence
+    UNION ALL
+    SELECT run_id, rank, 'Flight Recorder dump', dump FROM rank_evidence
+),
+
+gaps AS (
+    SELECT
+        run_id, kind,
+        list(rank ORDER BY rank) FILTER (WHERE NOT there) AS ranks,
+        bool_or(there) AS collected
+    FROM kinds
+    GROUP BY run_id, kind
+)
+
+SELECT
+    run_id,
+    printf(
+        'No %s of rank %s%s.', kind, array_to_string(ranks[:12], ', '),
+        CASE WHEN len(ranks) > 12 THEN printf(' and %d more', len(ranks) - 12) ELSE '' END
+    ) AS sentence
+FROM gaps
+WHERE len(ranks) > 0 AND (collected OR kind = 'log')
+UNION ALL
+SELECT run_id, printf('%d files are of no known format; nothing was read from them.', files_unknown)
+FROM coverage
+WHERE files_unknown > 0
+UNION ALL
+SELECT run_id, printf('%d files could not be read.', files_failed)
+FROM coverage
+WHERE files_failed > 0
+UNION ALL
+SELECT name, 'Nothing states how many ranks the job had.'
+FROM run_summary
+WHERE world_size IS NULL
+ORDER BY run_id, sentence

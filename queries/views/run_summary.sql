@@ -1,0 +1,118 @@
+/*---
+title = "One line per run"
+doc   = "Size, span and end of each run. `ended` and `end`: completed (every process that said how it ended, ended well), failed (one ended with an error of its own), stopped (it was ended from outside), unknown (nothing says how it ended)."
+reads = ["metric", "process", "line", "events", "trace", "source", "collective_evidence"]
+[returns]
+name = "VARCHAR"
+world_size = "INTEGER"
+hosts = "BIGINT"
+first_step = "BIGINT"
+last_step = "BIGINT"
+started = "BIGINT"
+ended = "BIGINT"
+end = "VARCHAR"
+[[case]]
+name = "the launcher's word on the world size counts; without it, the highest rank seen"
+given.source = """
+status | format
+read   | lines
+"""
+given.metric = """
+rank | step | name | value | time
+0    | 1    | loss | 3     | 100
+3    | 7    | loss | 3     | 900
+"""
+given.events = """
+kind | role     | code | rank
+exit | progress | 0    | 0
+"""
+expect = """
+name | world_size | hosts | first_step | last_step | started | ended | end
+run  | 4          | 0     | 1          | 7         | 100     | 900   | completed
+"""
+[[case]]
+name = "stopped from outside"
+given.source = """
+status | format
+read   | lines
+"""
+given.process = """
+world_size | host
+8          | a
+8          | b
+"""
+given.events = """
+kind          | role    | code | name
+external_stop | root    |      | SIGTERM
+exit          | cascade | -15  |
+"""
+expect = """
+name | world_size | hosts | end
+run  | 8          | 2     | stopped
+"""
+---*/
+WITH runs AS (
+    SELECT DISTINCT run_id FROM source
+),
+
+steps AS (
+    SELECT run_id, min(step) AS first_step, max(step) AS last_step, min(time) AS started, max(time) AS ended
+    FROM metric
+    GROUP BY run_id
+),
+
+lines AS (
+    SELECT run_id, min(time) AS started, max(time) AS ended FROM line GROUP BY run_id
+),
+
+seen AS (
+    SELECT run_id, max(world_size) AS stated, max(rank) AS highest FROM process GROUP BY run_id
+    UNION ALL
+    SELECT run_id, max(world_size), max(rank) FROM trace GROUP BY run_id
+    UNION ALL
+    SELECT run_id, NULL, max(rank) FROM metric GROUP BY run_id
+    UNION ALL
+    SELECT run_id, NULL, max(rank) FROM collective_evidence GROUP BY run_id
+    UNION ALL
+    SELECT run_id, NULL, max(rank) FROM source GROUP BY run_id
+),
+
+sizes AS (
+    SELECT run_id, coalesce(max(stated), max(highest) + 1) AS world_size FROM seen GROUP BY run_id
+),
+
+machines AS (
+    SELECT run_id, count(DISTINCT host) AS hosts FROM process GROUP BY run_id
+),
+
+ends AS (
+    SELECT
+        run_id,
+        bool_or(kind = 'external_stop') AS stopped,
+        bool_or(role = 'root' AND kind <> 'external_stop' OR kind = 'exit' AND code <> 0 AND role <> 'cascade') AS failed,
+        bool_or(kind = 'exit' AND code = 0) AS completed
+    FROM events
+    GROUP BY run_id
+)
+
+SELECT
+    r.run_id AS name,
+    sizes.world_size,
+    coalesce(machines.hosts, 0) AS hosts,
+    steps.first_step,
+    steps.last_step,
+    least(steps.started, lines.started) AS started,
+    greatest(steps.ended, lines.ended) AS ended,
+    CASE
+        WHEN ends.failed THEN 'failed'
+        WHEN ends.stopped THEN 'stopped'
+        WHEN ends.completed THEN 'completed'
+        ELSE 'unknown'
+    END AS "end"
+FROM runs AS r
+LEFT JOIN sizes ON r.run_id = sizes.run_id
+LEFT JOIN steps ON r.run_id = steps.run_id
+LEFT JOIN lines ON r.run_id = lines.run_id
+LEFT JOIN machines ON r.run_id = machines.run_id
+LEFT JOIN ends ON r.run_id = ends.run_id
+ORDER BY r.run_id
