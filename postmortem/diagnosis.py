@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -105,7 +105,9 @@ def rank_faults(found: Sequence[Finding]) -> list[dict[str, Any]]:
         own = [f for f in found if f.fault == name and f.severity in {"fault", "warning"}]
         if own:
             classes.append(_fault(name, own, found))
-    return sorted(classes, key=lambda fault: _order(fault, classes))
+    for fault in classes:
+        fault["explained_by"] = next((o["fault"] for o in classes if o is not fault and _explains(o, fault)), None)
+    return sorted(classes, key=_order)
 
 
 def _fault(name: str, own: Sequence[Finding], found: Sequence[Finding]) -> dict[str, Any]:
@@ -168,10 +170,9 @@ def _experiments(known: knowledge.Fault, causes: Sequence[Mapping[str, Any]]) ->
     ]  # fmt: skip
 
 
-def _order(fault: Mapping[str, Any], others: Iterable[Mapping[str, Any]]) -> tuple[bool, int, int]:
+def _order(fault: Mapping[str, Any]) -> tuple[bool, bool, int]:
     """Faults before warnings, then what nothing else explains, then the fixed order of the classes."""
-    explained = sum(_explains(other, fault) for other in others if other is not fault)
-    return fault["severity"] != "fault", explained, knowledge.NAMES.index(fault["fault"])
+    return fault["severity"] != "fault", fault["explained_by"] is not None, knowledge.NAMES.index(fault["fault"])
 
 
 # What can bring what about, when it began no later. A crash leaves its peers waiting; a failed allocation or a

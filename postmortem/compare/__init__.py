@@ -1,0 +1,52 @@
+"""Two diagnoses + two sets of samples -> verdicts: fixed, not fixed, masked, regressed, no change, undecided."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from postmortem.compare.changes import changes
+from postmortem.compare.faults import judge_faults, overall
+from postmortem.compare.loss import loss
+from postmortem.compare.memory import memory
+from postmortem.compare.stability import stability
+from postmortem.compare.throughput import throughput
+from postmortem.diagnosis import diagnose
+from postmortem.query import Session
+
+SCHEMA = "postmortem.comparison/1"
+
+__all__ = ["SCHEMA", "compare"]
+
+
+def compare(session: Session, *, bound: float = 0.03, run_noise: float = 0.01) -> dict[str, Any]:
+    """Compare the two runs of `session`; the result is the JSON of schemas/json/comparison.schema.json.
+
+    Args:
+        session: a session on two runs, the first is the one before the fix.
+        bound: relative difference of step times within which two runs count as equivalent.
+        run_noise: relative standard deviation of step times between runs of the same job.
+    """
+    before, after = session.runs
+    sides = tuple(diagnose(session.only(run)) for run in (before, after))
+    changed = changes(session)
+    speed = throughput(session, sides, changed, bound=bound, run_noise=run_noise)
+    growing = memory(session)
+    judged = judge_faults(session, sides, changed, bound=bound)
+    verdict, why = overall(judged, speed, growing)
+    document: Mapping[str, Any] = {
+        "schema": SCHEMA,
+        "before": before,
+        "after": after,
+        "verdict": verdict,
+        "why": why,
+        "faults": judged,
+        "throughput": speed,
+        "stability": stability(sides, judged),
+        "memory": growing,
+        "loss": loss(session),
+        "changes": changed,
+        "before_diagnosis": sides[0],
+        "after_diagnosis": sides[1],
+    }
+    return dict(document)

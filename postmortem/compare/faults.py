@@ -1,0 +1,191 @@
+"""The verdict on each fault, and on the whole."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from postmortem import faults as knowledge
+from postmortem.query import Session, queries
+from postmortem.stats import clean_exposure_needed, ratio_of_medians
+
+Sides = tuple[Mapping[str, Any], ...]
+
+REST = 0.25
+"""Share of a slowdown that may be left, with its interval, where the healthy part is too short for the bound."""
+
+
+def judge_faults(
+    session: Session, sides: Sides, changed: Sequence[Mapping[str, Any]], *, bound: float
+) -> list[dict[str, Any]]:
+    """One entry per class of fault that either run shows, with its verdict."""
+    found = [{f["fault"]: f for f in side["faults"] if f["severity"] == "fault"} for side in sides]
+    judged = []
+    for name in knowledge.NAMES:
+        before, after = (side.get(name) for side in found)
+        if before is None and after is None:
+            continue
+        verdict, why = _judge(session, sides, before, after, changed, bound)
+        judged.append({"fault": name, "before": _short(before), "after": _short(after), "verdict": verdict, "why": why})
+    return judged + _silent(session, judged)
+
+
+def _short(fault: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    keys = ("fault", "kind", "culprit_ranks", "onset_step", "onset_time", "confidence", "statement", "explained_by")
+    return None if fault is None else {key: fault.get(key) for key in keys}
+
+
+def _judge(
+    session: Session,
+    sides: Sides,
+    before: Mapping[str, Any] | None,
+    after: Mapping[str, Any] | None,
+    changed: Sequence[Mapping[str, Any]],
+    bound: float,
+) -> tuple[str, str]:
+    if before is None:
+        return "regressed", f"New in the after-run: {after['statement'] if after else ''}."
+    if after is not None:
+        return "not fixed", f"Still there: {after['statement']}."
+    masks = [change["what"] for change in changed if before["fault"] in change["can_mask"]]
+    if masks:
+        return "masked", f"Gone, but {_and(masks)} changed as well, which alone can hide it."
+    if before["kind"] == "state":
+        return _judge_state(session, before, bound)
+    return _judge_incident(sides, before)
+
+
+def _judge_incident(sides: Sides, before: Mapping[str, Any]) -> tuple[str, str]:
+    """A crash, a hang, a failed allocation, a first NaN: long enough without it is what counts."""
+    clean = clean_steps(sides[1])
+    exposure = _exposure(sides[0], before)
+    if exposure is None or not clean:
+        return "undecided", "Gone, but steps are not known for both runs, so nothing says whether it would have shown."
+    needed = math.ceil(clean_exposure_needed(1, exposure))
+    said = f"{clean} clean steps after one incident in {exposure}; {needed} are needed for 95 % confidence"
+    if clean < needed:
+        return "undecided", f"Gone, but {said}."
+    return "fixed", f"Gone for long enough: {said}, and nothing that changed is known to hide it."
+
+
+def _exposure(side: Mapping[str, Any], fault: Mapping[str, Any]) -> int | None:
+    """Steps from the start of the run to the incident."""
+    first, onset, last = side["run"]["first_step"], fault["onset_step"], side["run"]["last_step"]
+    end = onset if onset is not None else last
+    if end is None or first is None:
+        return None
+    return max(int(end - first + 1), 1)
+
+
+def clean_steps(side: Mapping[str, Any]) -> int:
+    """Steps that a run made without a fault: up to its first onset, else all of them."""
+    first, last = side["run"]["first_step"], side["run"]["last_step"]
+    if first is None or last is None:
+        return 0
+    onsets = [f["onset_step"] for f in side["faults"] if f["severity"] == "fault" and f["onset_step"] is not None]
+    return max(int(min([last + 1, *onsets]) - first), 0)
+
+
+def _judge_state(session: Session, before: Mapping[str, Any], bound: float) -> tuple[str, str]:
+    """Slow, or leaking: the after-run must pass the onset and be back where the healthy part was."""
+    if before["fault"] == "throughput":
+        return _judge_slow(session, before, bound)
+    return _judge_leak(session)
+
+
+def _judge_slow(session: Session, fault: Mapping[str, Any], bound: float) -> tuple[str, str]:
+    before, after = (_seconds(session, run) for run in session.runs)
+    onset = fault["onset_step"]
+    if onset is None or not after or max(after) < onset:
+        return "undecided", f"The after-run does not pass step {onset}, at which it began before."
+    healthy = [seconds for step, seconds in before.items() if step < onset][1:]
+    slow = [seconds for step, seconds in before.items() if step >= onset]
+    later = [seconds for step, seconds in after.items() if step >= onset]
+    if min(len(healthy), len(slow), len(later)) < LEAST_STEPS:
+        return "undecided", "Too few step times before the onset, after it, or in the after-run."
+    gain, rest = ratio_of_medians(slow, later), ratio_of_medians(healthy, later)
+    excess = ratio_of_medians(healthy, slow).ratio - 1.0
+    allowed = 1.0 + max(bound, REST * excess)
+    said = f"a step takes {gain.ratio:.2f} times as long as in the slow part, {rest.ratio:.2f} times as in the healthy"
+    if gain.high < 1.0 and rest.high <= allowed:
+        return "fixed", f"Back to the level before step {onset}: {said} (at most {rest.high:.2f})."
+    if rest.low > allowed or gain.low > 1.0:
+        return "not fixed", f"Not back to the level before step {onset}: {said} (at least {rest.low:.2f})."
+    return "undecided", f"Faster, but not shown to be back: {said} ({rest.low:.2f} to {rest.high:.2f})."
+
+
+LEAST_STEPS = 5
+
+
+def _seconds(session: Session, run: str) -> dict[int, float]:
+    session.need(["step_times"])
+    rows = session.connection.execute(
+        "SELECT step, seconds FROM step_times WHERE run_id = $run ORDER BY step", {"run": run}
+    ).fetchall()
+    return {int(step): float(seconds) for step, seconds in rows}
+
+
+def _judge_leak(session: Session) -> tuple[str, str]:
+    before, after = session.runs
+    rows = session.rows("memory_slopes_compared", before=before, after=after)
+    grown = [row for row in rows if row["before_kind"] == "growing"]
+    paired = [row for row in grown if row["after_slope"] is not None]
+    if len(paired) < len(grown):
+        return "undecided", "Memory that grew before was not recorded in the after-run."
+    growing = [row for row in paired if row["after_kind"] == "growing"]
+    if growing:
+        return "not fixed", f"{growing[0]['kind']} still grows by {growing[0]['after_slope']:.0f} B per step."
+    open_ = [row for row in paired if row["after_high"] > REST * row["before_slope"]]
+    worst = max(paired, key=lambda row: row["after_high"])
+    said = f"at most {worst['after_high']:.0f} B per step, {worst['before_slope']:.0f} before"
+    if open_ or min(row["after_steps"] for row in paired) < LEAST_LEAK_STEPS:
+        return "undecided", f"No longer shown to grow, but not shown to be flat either: {said}."
+    return "fixed", f"Memory no longer grows: {said}."
+
+
+LEAST_LEAK_STEPS = 20
+
+
+def _silent(session: Session, judged: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Twins that part: two runs of one job that must agree to the last digit and do not."""
+    if any(entry["fault"] == "silent" for entry in judged):
+        return []
+    before, after = session.runs
+    rows = session.rows("twin_divergence", before=before, after=after) if "twin_divergence" in queries() else []
+    if not rows:
+        return []
+    row = rows[0]
+    shown = {
+        "fault": "silent", "kind": "incident", "culprit_ranks": row["ranks"] or [], "onset_step": row["step"],
+        "onset_time": None, "confidence": "medium", "statement": row["statement"], "explained_by": None,
+    }  # fmt: skip
+    why = "The two runs are twins and part, so one of them is wrong; that it is the before-run is your word, not ours."
+    return [{"fault": "silent", "before": shown, "after": None, "verdict": "undecided", "why": why}]
+
+
+def overall(
+    judged: Sequence[Mapping[str, Any]], speed: Mapping[str, Any], growing: Sequence[Mapping[str, Any]]
+) -> tuple[str, str]:
+    """The verdict on the whole and its reason: the worst news wins, a fault that another explains is not counted."""
+    counted = [e for e in judged if not (e["before"] or {}).get("explained_by") or e["after"]] or list(judged)
+    for verdict in ("regressed", "not fixed", "masked", "undecided"):
+        for entry in counted:
+            if entry["verdict"] == verdict:
+                return verdict, f"{_title(entry)}: {entry['why']}"
+    if speed["verdict"] == "slower" and speed["comparable"]:
+        return "regressed", f"Steps take {speed['ratio']:.2f} times as long as before."
+    leaking = [row for row in growing if row["verdict"] == "growing"]
+    if leaking:
+        return "regressed", f"{leaking[0]['kind']} of rank {leaking[0]['rank']} grows in the after-run only."
+    if counted:
+        return "fixed", " ".join(f"{_title(entry)}: {entry['why']}" for entry in counted)
+    return "no change", "Nothing is wrong on either side, and nothing got worse."
+
+
+def _title(entry: Mapping[str, Any]) -> str:
+    return knowledge.faults()[entry["fault"]].title
+
+
+def _and(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

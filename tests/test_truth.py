@@ -1,0 +1,50 @@
+"""The real runs of ../shared: fault, culprit, onset and verdict are those that TRUTH.toml states."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import ROOT
+from postmortem.compare import compare
+from postmortem.diagnosis import diagnose
+from postmortem.ingest import ingest
+from postmortem.query import Session
+from postmortem.store import Store
+
+_TRUTH = ROOT.parent / "shared" / "data" / "TRUTH.toml"
+TRUTH: dict[str, Any] = tomllib.loads(_TRUTH.read_text()) if _TRUTH.exists() else {"run": {}, "pair": {}}
+
+
+@pytest.fixture(scope="session")
+def store(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Store:
+    folder = tmp_path_factory.mktemp("store")
+    ingest({path.name: path for path in sorted((shared / "data" / "runs").iterdir())}, folder)
+    return Store(folder)
+
+
+def _any(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+@pytest.mark.parametrize("name", sorted(TRUTH["run"]))
+def test_run(store: Store, name: str) -> None:
+    truth = TRUTH["run"][name]
+    found = diagnose(Session(store, [name]))
+    primary = found["primary"]
+    assert (primary["fault"] if primary else "none") in _any(truth["fault"]), found["faults"]
+    if primary and "culprit" in truth:
+        assert primary["culprit_ranks"] == truth["culprit"]
+    if primary and "onset" in truth:
+        assert abs(primary["onset_step"] - truth["onset"]) <= 1
+    if not primary:
+        assert not [fault for fault in found["faults"] if fault["severity"] == "fault"]
+
+
+@pytest.mark.parametrize("name", sorted(TRUTH["pair"]))
+def test_pair(store: Store, name: str) -> None:
+    truth = TRUTH["pair"][name]
+    found = compare(Session(store, [truth["before"], truth["after"]]))
+    assert found["verdict"] in _any(truth["verdict"]), found["why"]
