@@ -236,3 +236,4 @@ def _explain(error: PostmortemError) -> None:
 
         traceback.print_exc()
     console.message(f"postmortem: {error}")
+
