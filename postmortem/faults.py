@@ -81,7 +81,7 @@ def load(path: Path) -> Fault:
     try:
         raw = tomllib.loads(path.read_text())
         causes = tuple(_cause(spec) for spec in raw.get("cause", []))
-        masks = tuple(Mask(m["key"], m["direction"], m["why"]) for m in raw.get("mask", []))
+        masks = tuple(Mask(key, m["direction"], m["why"]) for m in raw.get("mask", []) for key in m["keys"])
         fault = Fault(raw["name"], raw["title"], raw["doc"], raw["kind"], causes, masks)
     except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
         raise DeclarationError(f"{path.name}: not a fault declaration ({error!r}).") from error
