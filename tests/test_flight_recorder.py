@@ -105,7 +105,10 @@ def test_idle_groups_get_their_counters_by_order_of_creation(shared):
     """Rank 4 has nothing pending in its expert-parallel group, so no entry ties number 10 to a name."""
     _, statuses, _ = read(shared / "data/flight_recorder/nvrx_gpu_error/_dump_4")
     idle = next(s for s in statuses if s["group_id"] == 10)
-    assert (idle["group_desc"], idle["members"]) == ("EXPERT_MODEL_PARALLEL_GROUP", [4, 5, 6, 7])
+    assert (idle["group_desc"], idle["members_hash"]) == (
+        "EXPERT_MODEL_PARALLEL_GROUP",
+        flight_recorder.digest([4, 5, 6, 7]),
+    )
     assert (idle["last_enqueued"], idle["last_completed"]) == (20544, 20544)
     peer = next(
         s for s in read(shared / "data/flight_recorder/nvrx_gpu_error/_dump_0")[1] if s["group_id"] == 12
@@ -157,6 +160,16 @@ def test_versions(tmp_path, version):
         assert (row["record"], row["seq"], row["pending"], row["state"]) == (5, 9, True, "scheduled")
         assert not statuses
         assert not issues
+
+
+def test_members_are_listed_once_per_group(tmp_path):
+    source = write(tmp_path, dump(entry(), ranks="[3, 1]"))
+    batches = list(flight_recorder.parse(Source("run", "x", source, "", 1, "0")))
+    (groups,) = [b.columns for b in batches if isinstance(b, Batch) and b.table == "process_group"]
+    assert groups == {
+        "group_name": ["0"], "group_desc": ["default_pg"],
+        "members": [(3, 1)], "members_hash": [flight_recorder.digest([3, 1])],
+    }  # fmt: skip
 
 
 def test_point_to_point(tmp_path):

@@ -7,14 +7,13 @@ the dump contain it.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, TypeAlias
-
-import pyarrow as pa
 
 from postmortem.parsers._dump import Damaged, load
 from postmortem.records import Batch, Issue, Parsed, Source
@@ -32,8 +31,8 @@ _EQUAL_OUTPUT = re.compile(
 _UNEVEN = re.compile(r"(_v$|_v_|all_?to_?all|coalesced$)", re.IGNORECASE)
 
 Entry: TypeAlias = Mapping[str, Any]
-Group: TypeAlias = tuple[str, str | None, tuple[int, ...] | None]
-"""Name, description and members of a process group."""
+Group: TypeAlias = tuple[str, str | None, str | None]
+"""Name, description and digest of the members of a process group."""
 
 
 def sniff(path: str, head: bytes) -> bool:
@@ -78,6 +77,7 @@ class _Dump:
         backend = rows[-1][2] if rows else None
         status = list(self._statuses())
         same = {"rank": self.rank, "partial": self.partial}
+        yield Batch("process_group", self._groups())
         yield _batch(_ENTRY, rows, {"statement": "entry", **same})
         yield _batch(_STATUS, status, {"statement": "status", "backend": backend, **same})
         if self.library:
@@ -109,8 +109,19 @@ class _Dump:
             name, desc = key if isinstance(key, tuple) else (str(key), "")
             config = _mapping(self.config.get(name))
             desc = config.get("desc") if desc in {"", "undefined"} else desc
-            self.groups[key] = (name, str(desc) if desc else None, _ranks(config.get("ranks")))
+            members = _ranks(config.get("ranks"))
+            self.groups[key] = (name, str(desc) if desc else None, digest(members) if members else None)
         return self.groups[key]
+
+    def _groups(self) -> dict[str, Any]:
+        """Columns of table process_group."""
+        rows = []
+        for name, config in self.config.items():
+            members = _ranks(_mapping(config).get("ranks"))
+            if members:
+                rows.append((*self._group(str(name)), members))
+        columns: list[Any] = [list(column) for column in zip(*rows, strict=True)] or [[], [], [], []]
+        return dict(zip(("group_name", "group_desc", "members_hash", "members"), columns, strict=True))
 
     def _entry(self, entry: Entry) -> tuple[Any, ...] | None:
         try:
@@ -128,7 +139,6 @@ class _Dump:
         operation, _, ends = what.partition(" ")
         peer = _PEER.match(ends)
         p2p = bool(entry.get("is_p2p")) or peer is not None
-        name, desc, members = self._group((str(group[0]), str(group[1])))
         state = entry.get("state")
         ins, outs = entry.get("input_sizes"), entry.get("output_sizes")
         types = _types(entry.get("input_dtypes")), _types(entry.get("output_dtypes"))
@@ -139,12 +149,10 @@ class _Dump:
             record,
             FORMAT,
             backend or None,
-            name,
-            desc,
+            *self._group((str(group[0]), str(group[1]))),
             _int(entry.get("pg_id")),
-            members,
-            len(members) if members else None,
             _int(entry.get("p2p_seq_id" if p2p else "collective_seq_id")),
+            _int(entry.get("collective_seq_id")) if p2p else None,
             operation,
             int(peer[3]) if peer else None,
             _text(ins),
@@ -184,14 +192,11 @@ class _Dump:
             number_of_group = _int(key)
             if number_of_group not in names or enqueued is None:
                 continue
-            group = names[number_of_group]
             yield (
                 number,
                 FORMAT,
-                *group[:2],
+                *names[number_of_group],
                 number_of_group,
-                group[2],
-                len(group[2]) if group[2] else None,
                 enqueued,
                 _int(status.get("last_started_collective")),
                 _int(status.get("last_completed_collective")),
@@ -224,10 +229,10 @@ _ENTRY = (
     "backend",
     "group_name",
     "group_desc",
+    "members_hash",
     "group_id",
-    "members",
-    "group_size",
     "seq",
+    "after_seq",
     "operation",
     "peer",
     "input_sizes",
@@ -250,9 +255,8 @@ _STATUS = (
     "origin",
     "group_name",
     "group_desc",
+    "members_hash",
     "group_id",
-    "members",
-    "group_size",
     "last_enqueued",
     "last_started",
     "last_completed",
@@ -264,8 +268,6 @@ def _batch(names: Sequence[str], rows: Sequence[tuple[Any, ...]], constants: Map
         dict(zip(names, zip(*rows, strict=True), strict=True)) if rows else {n: [] for n in names}
     )
     columns |= {name: [value] * len(rows) for name, value in constants.items()}
-    if rows:
-        columns["members"] = pa.array(columns["members"], pa.list_(pa.int32()))
     return Batch("collective_evidence", columns)
 
 
@@ -279,6 +281,11 @@ def signature(operation: str, ins: Any, outs: Any, types: tuple[str, str]) -> st
     if _EQUAL_OUTPUT.search(operation):
         parts.append(f"out {_elements(outs)}")
     return " ".join(parts)
+
+
+def digest(members: Sequence[int]) -> str:
+    """Short name of a list of ranks, as in column members_hash."""
+    return hashlib.blake2b(repr(tuple(members)).encode(), digest_size=6).hexdigest()
 
 
 def _elements(sizes: Any) -> int:
@@ -311,7 +318,7 @@ def _ranks(value: Any) -> tuple[int, ...] | None:
     if not isinstance(value, list | tuple | set):
         return None
     numbers = [_int(v) for v in value]
-    return tuple(n for n in numbers if n is not None) or None
+    return tuple(n for n in numbers if n is not None and n < 1 << 31) or None
 
 
 def _int(value: Any) -> int | None:
