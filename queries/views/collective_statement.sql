@@ -1,0 +1,78 @@
+/*---
+title = "What ranks are known to have done in each process group, one row per statement"
+doc   = "Table collective_evidence with the group's identity settled: name and members, where one source knows the members."
+reads = ["collective_evidence", "process_group"]
+[returns]
+source = "VARCHAR"
+record = "BIGINT"
+statement = "VARCHAR"
+backend = "VARCHAR"
+group_key = "VARCHAR"
+group_name = "VARCHAR"
+group_desc = "VARCHAR"
+rank = "INTEGER"
+seq = "BIGINT"
+after_seq = "BIGINT"
+operation = "VARCHAR"
+peer = "INTEGER"
+signature = "VARCHAR"
+pending = "BOOLEAN"
+last_enqueued = "BIGINT"
+last_completed = "BIGINT"
+partial = "BOOLEAN"
+time = "BIGINT"
+timeout = "BIGINT"
+frames = "VARCHAR"
+[[case]]
+name = "a statement without members belongs to the one group of its name"
+given.process_group = """
+group_name | members | members_hash
+0          | [0, 1]  | aa
+7          | [0]     | bb
+7          | [1]     | cc
+"""
+given.collective_evidence = """
+statement | record | group_name | members_hash | rank | partial
+status    | 0      | 0          | aa           | 0    | false
+status    | 1      | 0          |              | 1    | false
+status    | 2      | 7          |              | 1    | false
+"""
+expect = """
+record | group_key
+0      | 0#aa
+1      | 0#aa
+2      | 7
+"""
+---*/
+WITH certain AS (
+    SELECT group_name, min(members_hash) AS members_hash
+    FROM process_group
+    GROUP BY group_name
+    HAVING count(DISTINCT members_hash) = 1
+)
+
+SELECT
+    e.source,
+    e.record,
+    e.statement,
+    e.backend,
+    e.group_name || coalesce('#' || coalesce(e.members_hash, c.members_hash), '') AS group_key,
+    e.group_name,
+    e.group_desc,
+    e.rank,
+    e.seq,
+    e.after_seq,
+    e.operation,
+    e.peer,
+    e.signature,
+    e.pending,
+    e.last_enqueued,
+    -- A counter nobody has set yet holds anything in PyTorch 2.2 and 2.3; nothing completes before it is enqueued.
+    CASE WHEN e.last_completed <= e.last_enqueued THEN e.last_completed END AS last_completed,
+    e.partial,
+    e.time,
+    e.timeout,
+    e.frames
+FROM collective_evidence AS e
+LEFT JOIN certain AS c ON e.group_name = c.group_name
+WHERE e.rank IS NOT NULL AND e.group_name IS NOT NULL

@@ -1,0 +1,37 @@
+/*---
+title = "Every global rank that any source speaks of"
+doc   = "Ranks of processes, members of process groups, and 0 to n - 1 where a source states a world of n."
+reads = ["process", "process_group", "collective_evidence"]
+materialize = true
+[returns]
+rank = "INTEGER"
+[[case]]
+name = "a stated world counts in full"
+given.process = """
+statement | rank | world_size
+world     |      | 3
+spawn     | 1    |
+"""
+given.process_group = """
+group_name | members | members_hash
+0          | [0, 4]  | aa
+"""
+expect = """
+rank
+0
+1
+2
+4
+"""
+---*/
+SELECT DISTINCT rank FROM (
+    SELECT rank FROM process
+    UNION ALL
+    SELECT unnest(range(least(max(world_size), 1000000)))::INTEGER AS rank FROM process
+    UNION ALL
+    SELECT unnest(members) AS rank FROM process_group
+    UNION ALL
+    SELECT rank FROM collective_evidence
+)
+WHERE rank >= 0
+ORDER BY rank
