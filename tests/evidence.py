@@ -1,0 +1,50 @@
+"""Evidence in memory: batches of parsers -> a query session, without files and store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from postmortem import schema
+from postmortem.parsers import flight_recorder
+from postmortem.query import Session
+from postmortem.records import Batch, Source
+from postmortem.sqlfunctions import register
+
+
+class MemorySession(Session):
+    """A session over batches instead of a store."""
+
+    def __init__(self, batches: Iterable[tuple[str, Batch]]) -> None:
+        self.runs = ["run"]
+        self.connection = duckdb.connect()
+        register(self.connection)
+        self._made = set(schema.tables())
+        parts: dict[str, list[pa.Table]] = {}
+        for source, batch in batches:
+            table = schema.tables()[batch.table]
+            parts.setdefault(batch.table, []).append(table.conform(batch, "run", source))
+        self._kept = {name: pa.concat_tables(tables).unify_dictionaries() for name, tables in parts.items()}
+        for name, table in schema.tables().items():
+            if name in self._kept:
+                self.connection.register(name, self._kept[name])
+            else:
+                self.connection.execute(table.ddl)
+
+    def rows_of_view(self, name: str) -> list[dict[str, object]]:
+        """Every row of one view."""
+        self.need([name])
+        rows: list[dict[str, object]] = self.connection.table(name).to_arrow_table().to_pylist()
+        return rows
+
+
+def dumps(files: Iterable[Path]) -> list[tuple[str, Batch]]:
+    """Every batch of some Flight Recorder dumps."""
+    found = []
+    for file in files:
+        source = Source("run", file.name, file, "flight_recorder", file.stat().st_size, "0")
+        found += [(file.name, item) for item in flight_recorder.parse(source) if isinstance(item, Batch)]
+    return found
