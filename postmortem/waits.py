@@ -23,10 +23,10 @@ def cycle_ranks(waiters: Sequence[int], blockers: Sequence[int]) -> list[int]:
     low: dict[int, int] = {}
     stack: list[int] = []
     open_: set[int] = set()
-    for start in graph:
+    for start, first in graph.items():
         if start in order:
             continue
-        work = [(start, iter(graph[start]))]
+        work = [(start, iter(first))]
         order[start] = low[start] = len(order)
         stack.append(start)
         open_.add(start)

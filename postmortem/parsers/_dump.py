@@ -3,40 +3,29 @@
 from __future__ import annotations
 
 import gzip
-import io
-import pickle
 import zlib
-from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, Never
+from typing import Any
 
 import msgspec
 
-MAX_BYTES = 1 << 29
+from postmortem.parsers import _unpickle
+
+MAX_BYTES = 1 << 28
 """Larger dumps are refused: 2,000 operations with stacks take 1 to 3 MB, 20,000 ten times that."""
 
-_TRIES = 200
-"""How many places from the end of a cut dump are tried before it is given up."""
+_MAX_MEMORY = 512 << 20
+_TRIES = 50
+"""How many places from the end of a cut JSON dump are tried before it is given up."""
 
 
 class Damaged(Exception):  # noqa: N818 - says what the dump is
-    """A dump of which nothing can be used."""
+    """A dump of which nothing can be used; `kind` is one of table issue."""
 
-    def __init__(self, message: str, hostile: bool = False) -> None:
+    def __init__(self, message: str, kind: str = "malformed") -> None:
         super().__init__(message)
-        self.hostile = hostile
-
-
-class _Inert(pickle.Unpickler):
-    """Loads dictionaries, lists, texts and numbers only."""
-
-    def find_class(self, module: str, name: str) -> Never:
-        raise Damaged(f"The pickle was refused because it names {module}.{name}", hostile=True)
-
-    def persistent_load(self, pid: Any) -> Never:
-        raise Damaged(
-            f"The pickle was refused because it refers to an outside object {pid!r}"[:200], hostile=True
-        )
+        self.kind = kind
 
 
 def load(file: Path) -> tuple[dict[str, Any], str]:
@@ -47,10 +36,7 @@ def load(file: Path) -> tuple[dict[str, Any], str]:
         OSError: the file cannot be read.
     """
     data = _read(file)
-    if data.lstrip()[:1] == b"{":
-        dump, damage = _repaired(data, msgspec.json.decode, b"},", (b"}]}",))
-    else:
-        dump, damage = _repaired(data, _unpickle, b"u}", (b"ueu.", b"ueueu."))
+    dump, damage = _json(data) if data.lstrip()[:1] == b"{" else _pickle(data)
     if isinstance(dump, list):  # the first dumps were the bare list of entries
         dump = {"entries": dump}
     if not isinstance(dump, dict):
@@ -67,38 +53,46 @@ def _read(file: Path) -> bytes:
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise Damaged(f"The compressed dump is damaged ({error})") from error
     if len(data) > MAX_BYTES:
-        raise Damaged(f"The dump holds more than {MAX_BYTES} B")
+        raise Damaged(f"The dump holds more than {MAX_BYTES} B", "limit")
     return bytes(data)
 
 
-def _unpickle(data: bytes) -> Any:
-    return _Inert(io.BytesIO(data)).load()
-
-
-def _repaired(
-    data: bytes, decode: Callable[[bytes], Any], border: bytes, closings: Sequence[bytes]
-) -> tuple[Any, str]:
-    """Decode; where the end is missing, cut at the last whole entry and close what is open.
-
-    `border` is the end of one entry and the begin of the next. In a pickle an entry is a dictionary filled by
-    SETITEMS (`u`) inside a list filled by one APPENDS (`e`); stacks are such lists inside an entry.
-    """
+def _pickle(data: bytes) -> tuple[Any, str]:
     try:
-        return decode(data), ""
-    except Damaged:
-        raise
-    except Exception as error:  # noqa: BLE001 - unpickling raises anything; all of it means damage
-        first = f"{type(error).__name__}: {error}"[:200]
+        return _unpickle.load(data, max_items=MAX_BYTES, max_bytes=MAX_BYTES, max_memory=_MAX_MEMORY)[0], ""
+    except _unpickle.Refused as error:
+        rest = _rest(error.left) if error.kind in {"truncated", "malformed"} else {}
+        if not rest:
+            raise Damaged(f"The dump was not read: {error}", error.kind) from error
+        return rest, f"The dump is cut off or damaged at byte {error.offset} ({error})"
+
+
+def _rest(values: list[Any]) -> dict[str, Any]:
+    """The dump as far as it was read: its keys and values lie on the pickle's stack in order, then its entries."""
+    rest: dict[str, Any] = {}
+    for key, value in pairwise(values):
+        if isinstance(key, str) and isinstance(value, dict | list):
+            rest.setdefault(key, value)
+    listed = rest.get("entries")
+    entries = [*listed] if isinstance(listed, list) else []
+    entries += [value for value in values if isinstance(value, dict) and "record_id" in value]
+    return {**rest, "entries": entries} if entries or "pg_status" in rest else {}
+
+
+def _json(data: bytes) -> tuple[Any, str]:
+    try:
+        return msgspec.json.decode(data), ""
+    except (msgspec.DecodeError, RecursionError) as error:
+        first = str(error)[:200]
     end = len(data)
     for _ in range(_TRIES):
-        end = data.rfind(border, 0, end)
+        end = data.rfind(b"},", 0, end)
         if end < 0:
             break
-        for closing in closings:
-            try:
-                dump = decode(data[:end] + closing)
-            except Exception:  # noqa: BLE001, S112 - the next place is tried
-                continue
-            if isinstance(dump, dict) and isinstance(dump.get("entries"), list):
-                return dump, f"The dump is cut off or damaged ({first})"
+        try:
+            dump = msgspec.json.decode(data[:end] + b"}]}")
+        except (msgspec.DecodeError, RecursionError):
+            continue
+        if isinstance(dump, dict) and isinstance(dump.get("entries"), list):
+            return dump, f"The dump is cut off or damaged ({first})"
     raise Damaged(f"The dump is damaged ({first})")

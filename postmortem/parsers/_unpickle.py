@@ -45,6 +45,7 @@ class Refused(Exception):  # noqa: N818 - it is a verdict on the input, not a de
         kind: "hostile", "limit", "malformed" or "truncated" (kinds of table issue).
         message: what is wrong, a clause without a full stop.
         offset: byte in the given buffer.
+        left: values that had been read but not yet put into a container, outermost first.
     """
 
     def __init__(self, kind: str, message: str, offset: int = 0) -> None:
@@ -52,6 +53,7 @@ class Refused(Exception):  # noqa: N818 - it is a verdict on the input, not a de
         self.kind = kind
         self.message = message
         self.offset = offset
+        self.left: list[Any] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,7 @@ def load(
     max_items: int = MAX_ITEMS,
     max_bytes: int = MAX_BYTES,
     max_depth: int = MAX_DEPTH,
+    max_memory: int = MAX_MEMORY,
 ) -> tuple[Any, int]:
     """Read the pickle that begins at `start`.
 
@@ -101,6 +104,7 @@ def load(
         max_items: limit of opcodes.
         max_bytes: limit of bytes of the pickle.
         max_depth: limit of containers inside containers in the result.
+        max_memory: limit of the estimated size of the Python objects, B.
 
     Returns:
         The value, and the offset after the pickle.
@@ -108,7 +112,7 @@ def load(
     Raises:
         Refused: it is hostile, larger than a limit, malformed or ends too early.
     """
-    machine = _Machine(data, start, classes == "inert", persistent)
+    machine = _Machine(data, start, classes == "inert", persistent, max_memory)
     value = machine.run(max_items, max_bytes)
     check_depth(value, max_depth)
     return value, machine.pos
@@ -213,10 +217,27 @@ def _opcode(codes: bytes) -> Callable[[_Handler], _Handler]:
 class _Machine:
     """The pickle stack machine."""
 
-    __slots__ = ("code", "data", "end", "inert", "marks", "memo", "memory", "persistent", "pos", "stack")
+    __slots__ = (
+        "budget",
+        "code",
+        "data",
+        "end",
+        "inert",
+        "marks",
+        "memo",
+        "memory",
+        "persistent",
+        "pos",
+        "stack",
+    )
 
     def __init__(
-        self, data: Buffer, start: int, inert: bool, persistent: Callable[[Any], Any] | None
+        self,
+        data: Buffer,
+        start: int,
+        inert: bool,
+        persistent: Callable[[Any], Any] | None,
+        max_memory: int,
     ) -> None:
         self.data = bytes(data) if isinstance(data, bytearray | memoryview) else data
         self.pos = start
@@ -225,7 +246,7 @@ class _Machine:
         self.stack: list[Any] = []
         self.marks: list[int] = []
         self.memo: dict[int, Any] = {}
-        self.memory = MAX_MEMORY
+        self.memory = self.budget = max_memory
         self.inert = inert
         self.persistent = persistent
 
@@ -235,7 +256,7 @@ class _Machine:
         try:
             return self._loop(max_items)
         except Refused as refused:
-            refused.offset = self.pos
+            refused.offset, refused.left = self.pos, self.stack
             if cut and refused.kind == "truncated":
                 raise Refused("limit", f"the pickle is larger than {max_bytes} bytes", start) from None
             raise
@@ -248,11 +269,11 @@ class _Machine:
             AttributeError,
             KeyError,
         ) as error:
+            found = Refused("malformed", f"opcode {self.code:#04x} does not fit what precedes it", self.pos)
             if self.pos >= self.end:
-                raise Refused("truncated", "the pickle ends too early", self.pos) from error
-            raise Refused(
-                "malformed", f"opcode {self.code:#04x} does not fit what precedes it", self.pos
-            ) from error
+                found = Refused("truncated", "the pickle ends too early", self.pos)
+            found.left = self.stack
+            raise found from error
 
     def _loop(self, max_items: int) -> Any:
         data, dispatch = self.data, _DISPATCH
@@ -272,7 +293,7 @@ class _Machine:
     def charge(self, size: int) -> None:
         self.memory -= size
         if self.memory < 0:
-            raise Refused("limit", f"the pickle needs more than {MAX_MEMORY >> 20} MiB of objects")
+            raise Refused("limit", f"the pickle needs more than {self.budget >> 20} MiB of objects")
 
     def take(self, size: int) -> bytes:
         if size < 0:

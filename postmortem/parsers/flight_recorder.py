@@ -38,8 +38,8 @@ Group: TypeAlias = tuple[str, str | None, str | None]
 def sniff(path: str, head: bytes) -> bool:
     """A pickle of protocol 2 to 5 or a JSON object that names fields of a Flight Recorder dump."""
     del path
-    if b'"traceEvents"' in head or b'"deviceProperties"' in head:  # a profiler trace; it lists process groups too
-        return False
+    if b'"traceEvents"' in head or b'"deviceProperties"' in head:
+        return False  # a profiler trace; it lists process groups too
     text = head.lstrip()[:1] == b"{"
     return (text or (head[:1] == b"\x80" and head[1:2] in b"\2\3\4\5")) and any(key in head for key in _KEYS)
 
@@ -49,7 +49,7 @@ def parse(source: Source) -> Iterator[Parsed]:
     try:
         dump, damage = load(source.file)
     except Damaged as error:
-        yield Issue("hostile" if error.hostile else "malformed", f"{error}; nothing was read.")
+        yield Issue(error.kind, f"{error}; nothing was read.")
         return
     if damage:
         yield Issue("truncated", f"{damage}; the entries before it were read, newer ones are unknown.")
