@@ -1,0 +1,170 @@
+/*---
+title = "How far each rank's clock is off, with its uncertainty"
+doc = """
+Ranks of one host share a clock. Between clocks, the ends of common collectives tell the offset: on one clock they agree to
+a few microseconds. The offset to the clock of the lowest rank is the median of the differences of ends; its drift is the
+Theil-Sen slope where at least 20 collectives span at least half a second. `uncertainty` is twice the robust spread of
+what is left, and at least 2 us. Where no host is stated each rank counts as a clock of its own, and an offset within
+20 us or within its uncertainty is taken for none. With fewer than 5 common collectives a clock stays unknown, and its
+ranks are not put beside others. corrected time = time - offset - drift * (time - reference).
+"""
+reads = ["trace", "trace_collective"]
+materialize = true
+[returns]
+run_id = "VARCHAR"
+source = "VARCHAR"
+rank = "INTEGER"
+clock = "VARCHAR"
+status = "VARCHAR"
+offset_ns = "BIGINT"
+drift = "DOUBLE"
+reference_time = "BIGINT"
+uncertainty = "BIGINT"
+collectives = "BIGINT"
+[[case]]
+name = "one host, one clock"
+given.trace = """
+source | rank | host | start
+a      | 0    | h    | 0
+b      | 1    | h    | 0
+"""
+expect = """
+source | rank | clock | status    | offset_ns | drift | uncertainty | collectives
+a      | 0    | h     | reference | 0         | 0     | 0           |
+b      | 1    | h     | reference | 0         | 0     | 0           |
+"""
+[[case]]
+name = "two hosts, the second one second ahead; a third with too little in common"
+given.trace = """
+source | rank | host | start
+a      | 0    | h    | 0
+b      | 1    | i    | 0
+c      | 2    | j    | 0
+"""
+given.trace_collective = """
+source | rank | host | step | backend | kind      | span | ordinal | start_time | end_time
+a      | 0    | h    | 1    | nccl    | allreduce | 0    | 1       | 0          | 100000
+a      | 0    | h    | 2    | nccl    | allreduce | 0    | 1       | 0          | 200000
+a      | 0    | h    | 3    | nccl    | allreduce | 0    | 1       | 0          | 300000
+a      | 0    | h    | 4    | nccl    | allreduce | 0    | 1       | 0          | 400000
+a      | 0    | h    | 5    | nccl    | allreduce | 0    | 1       | 0          | 500000
+b      | 1    | i    | 1    | nccl    | allreduce | 0    | 1       | 0          | 1000101000
+b      | 1    | i    | 2    | nccl    | allreduce | 0    | 1       | 0          | 1000200000
+b      | 1    | i    | 3    | nccl    | allreduce | 0    | 1       | 0          | 1000300000
+b      | 1    | i    | 4    | nccl    | allreduce | 0    | 1       | 0          | 1000399000
+b      | 1    | i    | 5    | nccl    | allreduce | 0    | 1       | 0          | 1000500000
+c      | 2    | j    | 5    | nccl    | allreduce | 0    | 1       | 0          | 500000
+"""
+expect = """
+source | rank | clock | status    | offset_ns  | drift | uncertainty | collectives
+a      | 0    | h     | reference | 0          | 0     | 0           |
+b      | 1    | i     | estimated | 1000000000 | 0     | 2000        | 5
+c      | 2    | j     | unknown   |            |       |             | 1
+"""
+---*/
+WITH member AS (
+    SELECT
+        run_id, source, rank, host,
+        coalesce(host, 'rank ' || rank) AS clock,
+        first_value(coalesce(host, 'rank ' || rank)) OVER (PARTITION BY run_id ORDER BY rank, source) AS reference_clock
+    FROM trace
+    WHERE rank IS NOT NULL AND "start" IS NOT NULL
+),
+
+ending AS (
+    SELECT
+        c.run_id, m.clock, m.reference_clock,
+        c.span, c.step, c.match_group, c.backend, c.kind, c.ordinal,
+        CAST(median(c.end_time) AS BIGINT) AS end_time
+    FROM trace_collective AS c
+    INNER JOIN member AS m ON m.run_id = c.run_id AND m.source = c.source
+    WHERE c.kind NOT IN ('broadcast', 'reduce', 'gather', 'scatter', 'send', 'recv')
+    GROUP BY ALL
+),
+
+difference AS (
+    SELECT
+        e.run_id, e.clock, r.end_time AS reference_time, e.end_time - r.end_time AS apart, e.end_time AS own_time,
+        row_number() OVER (PARTITION BY e.run_id, e.clock ORDER BY r.end_time) AS place,
+        count(*) OVER (PARTITION BY e.run_id, e.clock) AS common
+    FROM ending AS e
+    INNER JOIN ending AS r
+        ON
+            r.run_id = e.run_id AND r.clock = e.reference_clock AND r.span = e.span AND r.step IS NOT DISTINCT FROM e.step
+            AND r.match_group IS NOT DISTINCT FROM e.match_group AND r.backend = e.backend AND r.kind = e.kind
+            AND r.ordinal = e.ordinal
+    WHERE e.clock != e.reference_clock
+),
+
+sample AS (
+    SELECT run_id, clock, own_time, apart, common, place
+    FROM difference
+    WHERE place % (1 + common // 200) = 0
+),
+
+slope AS (
+    SELECT a.run_id, a.clock, median((b.apart - a.apart) / CAST(b.own_time - a.own_time AS DOUBLE)) AS drift
+    FROM sample AS a
+    INNER JOIN sample AS b ON b.run_id = a.run_id AND b.clock = a.clock AND b.own_time > a.own_time
+    WHERE a.common >= 20
+    GROUP BY a.run_id, a.clock
+    HAVING max(b.own_time) - min(a.own_time) >= 500000000
+),
+
+centre AS (
+    SELECT
+        d.run_id, d.clock,
+        coalesce(any_value(s.drift), 0) AS drift,
+        CAST(median(d.own_time) AS BIGINT) AS reference_time,
+        count(*) AS collectives
+    FROM difference AS d
+    LEFT JOIN slope AS s ON s.run_id = d.run_id AND s.clock = d.clock
+    GROUP BY d.run_id, d.clock
+),
+
+level AS (
+    SELECT
+        d.run_id, d.clock,
+        CAST(median(d.apart - CAST(c.drift * (d.own_time - c.reference_time) AS BIGINT)) AS BIGINT) AS offset_ns
+    FROM difference AS d
+    INNER JOIN centre AS c ON c.run_id = d.run_id AND c.clock = d.clock
+    GROUP BY d.run_id, d.clock
+),
+
+spread AS (
+    SELECT
+        d.run_id, d.clock,
+        2 * 1.4826 * median(
+            abs(d.apart - CAST(c.drift * (d.own_time - c.reference_time) AS BIGINT) - l.offset_ns)
+        ) AS spread
+    FROM difference AS d
+    INNER JOIN centre AS c ON c.run_id = d.run_id AND c.clock = d.clock
+    INNER JOIN level AS l ON l.run_id = d.run_id AND l.clock = d.clock
+    GROUP BY d.run_id, d.clock
+),
+
+judged AS (
+    SELECT
+        m.run_id, m.source, m.rank, m.clock, c.collectives, c.drift, c.reference_time, l.offset_ns,
+        CAST(greatest(2000, s.spread) AS BIGINT) AS uncertainty,
+        CASE
+            WHEN m.clock = m.reference_clock THEN 'reference'
+            WHEN coalesce(c.collectives, 0) < 5 THEN 'unknown'
+            WHEN m.host IS NULL AND abs(l.offset_ns) <= greatest(20000, s.spread) THEN 'agrees'
+            ELSE 'estimated'
+        END AS status
+    FROM member AS m
+    LEFT JOIN centre AS c ON c.run_id = m.run_id AND c.clock = m.clock
+    LEFT JOIN level AS l ON l.run_id = m.run_id AND l.clock = m.clock
+    LEFT JOIN spread AS s ON s.run_id = m.run_id AND s.clock = m.clock
+)
+
+SELECT
+    run_id, source, rank, clock, status,
+    CASE status WHEN 'estimated' THEN offset_ns WHEN 'unknown' THEN NULL ELSE 0 END AS offset_ns,
+    CASE status WHEN 'estimated' THEN drift WHEN 'unknown' THEN NULL ELSE 0 END AS drift,
+    CASE WHEN status = 'estimated' THEN reference_time ELSE 0 END AS reference_time,
+    CASE status WHEN 'reference' THEN 0 WHEN 'unknown' THEN NULL ELSE uncertainty END AS uncertainty,
+    collectives
+FROM judged
+ORDER BY run_id, rank, source
