@@ -48,8 +48,8 @@ a      | 0    | X  | kernel          | volta_sgemm                              
 expect = """
 rank | step | kind      | ordinal | launch_time | start_time | end_time | backend
 0    | 1    | allreduce | 1       | 150         | 210        | 260      | nccl
-0    | 2    | allreduce | 1       | 270         | 270        | 275      | nccl
 0    | 2    | allgather | 1       | 220         | 220        | 240      | gloo
+0    | 2    | allreduce | 1       | 270         | 270        | 275      | nccl
 """
 ---*/
 WITH launch AS (
