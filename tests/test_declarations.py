@@ -26,7 +26,6 @@ def test_query_keeps_its_rules_and_passes_its_cases(name: str) -> None:
     assert query.check(query.queries()[name]) == []
 
 
-@pytest.mark.xfail(reason="fault knowledge is being written", strict=False)
 def test_every_fault_is_known() -> None:
     assert set(faults.faults()) == set(faults.NAMES)
 
