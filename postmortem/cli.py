@@ -236,4 +236,3 @@ def _explain(error: PostmortemError) -> None:
 
         traceback.print_exc()
     console.message(f"postmortem: {error}")
-

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -106,7 +105,9 @@ def rank_faults(found: Sequence[Finding]) -> list[dict[str, Any]]:
         if own:
             classes.append(_fault(name, own, found))
     for fault in classes:
-        fault["explained_by"] = next((o["fault"] for o in classes if o is not fault and _explains(o, fault)), None)
+        fault["explained_by"] = next(
+            (o["fault"] for o in classes if o is not fault and _explains(o, fault)), None
+        )
     return sorted(classes, key=_order)
 
 
@@ -172,7 +173,11 @@ def _experiments(known: knowledge.Fault, causes: Sequence[Mapping[str, Any]]) ->
 
 def _order(fault: Mapping[str, Any]) -> tuple[bool, bool, int]:
     """Faults before warnings, then what nothing else explains, then the fixed order of the classes."""
-    return fault["severity"] != "fault", fault["explained_by"] is not None, knowledge.NAMES.index(fault["fault"])
+    return (
+        fault["severity"] != "fault",
+        fault["explained_by"] is not None,
+        knowledge.NAMES.index(fault["fault"]),
+    )
 
 
 # What can bring what about, when it began no later. A crash leaves its peers waiting; a failed allocation or a
@@ -221,7 +226,7 @@ def _shown(value: Any) -> str:
     if value is None:
         return "unknown"
     if isinstance(value, float):
-        return f"{value:,.4g}" if math.isfinite(value) else str(value)
+        return f"{value:,.0f}" if 1000 <= abs(value) < 1e15 else f"{value:.4g}"
     if isinstance(value, list):
         return _listed(value)
     return (

@@ -10,7 +10,9 @@ if TYPE_CHECKING:
 
 _CHANGE = "STRUCT(place BIGINT, before DOUBLE, after DOUBLE, ratio DOUBLE, transient BOOLEAN)[]"
 _GROWTH = "STRUCT(kind VARCHAR, slope DOUBLE, low DOUBLE, high DOUBLE, n BIGINT, rise DOUBLE, why VARCHAR)"
-_SPIKE = "STRUCT(place BIGINT, peak BIGINT, recovered BIGINT, baseline DOUBLE, highest DOUBLE, kind VARCHAR)[]"
+_SPIKE = (
+    "STRUCT(place BIGINT, peak BIGINT, recovered BIGINT, baseline DOUBLE, highest DOUBLE, kind VARCHAR)[]"
+)
 
 
 def register(connection: duckdb.DuckDBPyConnection) -> None:
@@ -35,7 +37,13 @@ def _change_points(values: Sequence[float]) -> list[dict[str, Any]]:
     from postmortem.stats import change_points  # noqa: PLC0415 (scipy takes 0.7 s to import)
 
     return [
-        {"place": p.index + 1, "before": p.before, "after": p.after, "ratio": p.ratio, "transient": p.transient}
+        {
+            "place": p.index + 1,
+            "before": p.before,
+            "after": p.after,
+            "ratio": p.ratio,
+            "transient": p.transient,
+        }
         for p in change_points(values)
     ]
 

@@ -27,12 +27,23 @@ def judge_faults(
         if before is None and after is None:
             continue
         verdict, why = _judge(session, sides, before, after, changed, bound)
-        judged.append({"fault": name, "before": _short(before), "after": _short(after), "verdict": verdict, "why": why})
+        judged.append(
+            {"fault": name, "before": _short(before), "after": _short(after), "verdict": verdict, "why": why}
+        )
     return judged + _silent(session, judged)
 
 
 def _short(fault: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    keys = ("fault", "kind", "culprit_ranks", "onset_step", "onset_time", "confidence", "statement", "explained_by")
+    keys = (
+        "fault",
+        "kind",
+        "culprit_ranks",
+        "onset_step",
+        "onset_time",
+        "confidence",
+        "statement",
+        "explained_by",
+    )
     return None if fault is None else {key: fault.get(key) for key in keys}
 
 
@@ -61,7 +72,10 @@ def _judge_incident(sides: Sides, before: Mapping[str, Any]) -> tuple[str, str]:
     clean = clean_steps(sides[1])
     exposure = _exposure(sides[0], before)
     if exposure is None or not clean:
-        return "undecided", "Gone, but steps are not known for both runs, so nothing says whether it would have shown."
+        return (
+            "undecided",
+            "Gone, but steps are not known for both runs, so nothing says whether it would have shown.",
+        )
     needed = math.ceil(clean_exposure_needed(1, exposure))
     said = f"{clean} clean steps after one incident in {exposure}; {needed} are needed for 95 % confidence"
     if clean < needed:
@@ -83,7 +97,9 @@ def clean_steps(side: Mapping[str, Any]) -> int:
     first, last = side["run"]["first_step"], side["run"]["last_step"]
     if first is None or last is None:
         return 0
-    onsets = [f["onset_step"] for f in side["faults"] if f["severity"] == "fault" and f["onset_step"] is not None]
+    onsets = [
+        f["onset_step"] for f in side["faults"] if f["severity"] == "fault" and f["onset_step"] is not None
+    ]
     return max(int(min([last + 1, *onsets]) - first), 0)
 
 
@@ -152,7 +168,9 @@ def _silent(session: Session, judged: Sequence[Mapping[str, Any]]) -> list[dict[
     if any(entry["fault"] == "silent" for entry in judged):
         return []
     before, after = session.runs
-    rows = session.rows("twin_divergence", before=before, after=after) if "twin_divergence" in queries() else []
+    rows = (
+        session.rows("twin_divergence", before=before, after=after) if "twin_divergence" in queries() else []
+    )
     if not rows:
         return []
     row = rows[0]

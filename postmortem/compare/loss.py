@@ -22,7 +22,11 @@ def loss(session: Session) -> dict[str, Any]:
         {"before": before, "after": after},
     ).fetchall()
     if len(rows) < LEAST_STEPS:
-        return {"verdict": "undecided", "why": "The runs share too few steps with a finite loss.", "n": len(rows)}
+        return {
+            "verdict": "undecided",
+            "why": "The runs share too few steps with a finite loss.",
+            "n": len(rows),
+        }
     found = paired_difference([row[1] for row in rows], [row[2] for row in rows])
     apart = found.low > 0 or found.high < 0
     return {

@@ -27,7 +27,11 @@ def memory(session: Session) -> list[dict[str, Any]]:
 def _side(row: dict[str, Any], side: str) -> dict[str, Any] | None:
     if row[f"{side}_slope"] is None:
         return None
-    return {"slope": row[f"{side}_slope"], "ci": [row[f"{side}_low"], row[f"{side}_high"]], "n": row[f"{side}_steps"]}
+    return {
+        "slope": row[f"{side}_slope"],
+        "ci": [row[f"{side}_low"], row[f"{side}_high"]],
+        "n": row[f"{side}_steps"],
+    }
 
 
 def _verdict(before: str | None, after: str | None) -> str:

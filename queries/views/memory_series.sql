@@ -1,7 +1,7 @@
 /*---
 title = "Memory of every rank by kind and step"
-doc   = "The most that a rank reported of a kind of memory at a step, in bytes."
-reads = ["memory"]
+doc   = "The most that a rank reported of a kind of memory at a step, in bytes; kinds from profiler traces end in _in_trace, because the profiler sees only what was allocated while it was on."
+reads = ["memory", "trace_memory_step"]
 [returns]
 run_id = "VARCHAR"
 rank = "INTEGER"
@@ -31,5 +31,16 @@ SELECT
     arg_max(line, bytes) AS line
 FROM memory
 WHERE coalesce(step, after_step) IS NOT NULL
+GROUP BY ALL
+UNION ALL
+SELECT
+    run_id, rank,
+    CASE device_type WHEN 0 THEN 'host_allocated_in_trace' ELSE 'device_allocated_in_trace' END AS kind,
+    step,
+    CAST(sum(allocated) AS BIGINT) AS bytes,
+    min(source) AS source,
+    NULL AS line
+FROM trace_memory_step
+WHERE allocated IS NOT NULL
 GROUP BY ALL
 ORDER BY run_id, rank, kind, step

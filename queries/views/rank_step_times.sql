@@ -1,7 +1,7 @@
 /*---
 title = "Step time of every rank and step"
-doc   = "Seconds per step as each rank printed them; where none did, from the times of its step lines. One row per run, rank and step; a rank that is not known is NULL."
-reads = ["metric"]
+doc   = "Seconds per step as each rank printed them; where none did, from the times of its step lines; where there are no such lines, from profiler traces. One row per run, rank and step; a rank that is not known is NULL."
+reads = ["metric", "trace_step"]
 [returns]
 run_id = "VARCHAR"
 rank = "INTEGER"
@@ -38,6 +38,17 @@ rank | step | seconds | origin
 1    | 2    | 2       | stamps
 1    | 4    | 2       | stamps
 """
+[[case]]
+name = "without step lines, the profiler's steps; a whole trace is no step"
+given.trace_step = """
+rank | step | duration   | start_time | origin
+0    | 4    | 2000000000 | 100        | ProfilerStep
+0    | 0    | 9000000000 | 100        | whole trace
+"""
+expect = """
+rank | step | seconds | origin
+0    | 4    | 2       | trace
+"""
 ---*/
 WITH printed AS (
     SELECT run_id, rank, step, max(value) AS seconds, min(source) AS source, min(line) AS line, min(time) AS time
@@ -65,4 +76,15 @@ between_lines AS (
 SELECT run_id, rank, step, seconds, 'printed' AS origin, source, line, time FROM printed
 UNION ALL
 SELECT run_id, rank, step, seconds, 'stamps' AS origin, source, line, time FROM between_lines WHERE seconds > 0
+UNION ALL
+SELECT
+    run_id, rank, step,
+    max(duration) / 1e9 AS seconds,
+    'trace' AS origin,
+    arg_max(source, duration) AS source,
+    NULL AS line,
+    min(start_time) AS time
+FROM trace_step
+WHERE origin <> 'whole trace' AND run_id NOT IN (SELECT run_id FROM printed UNION SELECT run_id FROM between_lines WHERE seconds > 0)
+GROUP BY run_id, rank, step
 ORDER BY run_id, rank, step

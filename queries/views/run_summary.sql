@@ -1,7 +1,7 @@
 /*---
 title = "One line per run"
 doc   = "Size, span and end of each run. `ended` and `end`: completed (every process that said how it ended, ended well), failed (one ended with an error of its own), stopped (it was ended from outside), unknown (nothing says how it ended)."
-reads = ["metric", "process", "line", "events", "trace", "source", "collective_evidence"]
+reads = ["metric", "process", "line", "events", "trace", "trace_step", "source", "collective_evidence"]
 [returns]
 name = "VARCHAR"
 world_size = "INTEGER"
@@ -61,8 +61,23 @@ steps AS (
     GROUP BY run_id
 ),
 
-lines AS (
+profiled AS (
+    SELECT
+        run_id,
+        min(step) FILTER (WHERE origin <> 'whole trace') AS first_step,
+        max(step) FILTER (WHERE origin <> 'whole trace') AS last_step
+    FROM trace_step
+    GROUP BY run_id
+),
+
+spans AS (
     SELECT run_id, min(time) AS started, max(time) AS ended FROM line GROUP BY run_id
+    UNION ALL
+    SELECT run_id, min("start"), max("end") FROM trace GROUP BY run_id
+),
+
+lines AS (
+    SELECT run_id, min(started) AS started, max(ended) AS ended FROM spans GROUP BY run_id
 ),
 
 seen AS (
@@ -99,8 +114,8 @@ SELECT
     r.run_id AS name,
     sizes.world_size,
     coalesce(machines.hosts, 0) AS hosts,
-    steps.first_step,
-    steps.last_step,
+    coalesce(steps.first_step, profiled.first_step) AS first_step,
+    coalesce(steps.last_step, profiled.last_step) AS last_step,
     least(steps.started, lines.started) AS started,
     greatest(steps.ended, lines.ended) AS ended,
     CASE
@@ -112,6 +127,7 @@ SELECT
 FROM runs AS r
 LEFT JOIN sizes ON r.run_id = sizes.run_id
 LEFT JOIN steps ON r.run_id = steps.run_id
+LEFT JOIN profiled ON r.run_id = profiled.run_id
 LEFT JOIN lines ON r.run_id = lines.run_id
 LEFT JOIN machines ON r.run_id = machines.run_id
 LEFT JOIN ends ON r.run_id = ends.run_id

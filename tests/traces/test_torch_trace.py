@@ -292,4 +292,6 @@ def test_every_event_of_every_real_trace(shared: Path):
 def test_no_other_parser_claims_a_trace(shared: Path):
     for file in sorted(shared.glob("data/runs/*_before/*rank0*.pt.trace.json.gz")):
         head = gzip.decompress(file.read_bytes())[: 1 << 16]
-        assert [name for name, parser in parsers().items() if parser.sniff(file.name, head)][0] == "torch_trace"
+        assert [name for name, parser in parsers().items() if parser.sniff(file.name, head)][
+            0
+        ] == "torch_trace"
