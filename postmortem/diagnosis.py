@@ -128,7 +128,7 @@ def _fault(name: str, own: Sequence[Finding], found: Sequence[Finding]) -> dict[
         "severity": best.severity,
         "kind": str(best.query.header.get("kind", known.kind)),
         "finding": best.query.name,
-        "culprit_ranks": best.culprits,
+        "culprit_ranks": best.culprits or _named(supporting),
         "onset_step": best.onset_step,
         "onset_time": best.onset_time,
         "confidence": best.confidence,
@@ -138,6 +138,12 @@ def _fault(name: str, own: Sequence[Finding], found: Sequence[Finding]) -> dict[
         "experiments": _experiments(known, causes),
         "evidence": [row for finding in supporting for row in finding.evidence()],
     }
+
+
+def _named(supporting: Sequence[Finding]) -> list[int]:
+    """Ranks of the first finding that may name them for a finding that cannot: all ranks slow down alike."""
+    naming = (f.culprits for f in supporting if f.severity == "fault" and f.query.header.get("names_culprit"))
+    return next((ranks for ranks in naming if ranks), [])
 
 
 def _causes(known: knowledge.Fault, found: Sequence[Finding]) -> list[dict[str, Any]]:
