@@ -22,12 +22,12 @@ source | rank | step | start_time | end_time | duration
 a      | 0    | 1    | 100        | 200      | 100
 """
 given.trace_activity = """
-source | rank | level | event | name     | start_time | end_time
-a      | 0    | 1     | 1     | gemm     | 110        | 130
-a      | 0    | 1     | 2     | relu     | 120        | 140
-a      | 0    | 7     | 3     | aten::mm | 105        | 150
-a      | 0    | 7     | 4     | aten::t  | 106        | 110
-a      | 0    | 7     | 5     | aten::x  | 190        | 210
+source | rank | level | activity     | event | name     | start_time | end_time
+a      | 0    | 1     | gpu compute  | 1     | gemm     | 110        | 130
+a      | 0    | 1     | gpu compute  | 2     | relu     | 120        | 140
+a      | 0    | 7     | cpu operator | 3     | aten::mm | 105        | 150
+a      | 0    | 7     | cpu operator | 4     | aten::t  | 106        | 110
+a      | 0    | 7     | cpu operator | 5     | aten::x  | 190        | 210
 """
 given.trace_phase = """
 source | rank | step | phase | duration | step_duration
@@ -35,11 +35,11 @@ a      | 0    | 1    | other | 45       | 100
 """
 expect = """
 step | phase        | name     | duration | count
+1    | other        |          | 45       |
 1    | gpu compute  | gemm     | 20       | 1
-1    | gpu compute  | relu     | 10       | 1
 1    | cpu operator | aten::mm | 15       | 1
 1    | cpu operator | aten::x  | 10       | 1
-1    | other        |          | 45       |
+1    | gpu compute  | relu     | 10       | 1
 """
 ---*/
 WITH clipped AS (
@@ -142,4 +142,4 @@ UNION ALL
 SELECT run_id, source, rank, step, phase, NULL AS name, duration, NULL AS count
 FROM trace_phase
 WHERE phase = 'other'
-ORDER BY run_id, rank, source, step, duration DESC
+ORDER BY run_id, rank, source, step, duration DESC, phase, name
