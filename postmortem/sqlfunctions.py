@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from postmortem.waits import cycle_ranks
+
 if TYPE_CHECKING:
     import duckdb
 
@@ -22,6 +24,7 @@ def register(connection: duckdb.DuckDBPyConnection) -> None:
     growth(DOUBLE[]) judges whether a series grows: growing, flat or undecided, with its slope per entry.
     spikes(DOUBLE[]) finds rises of a loss curve and whether it came back.
     warm_up(DOUBLE[]) is the number of leading entries before the series is steady.
+    wait_cycles(INTEGER[], INTEGER[]) lists the ranks that wait for each other in a circle, given who waits for whom.
     """
     functions: list[tuple[str, Callable[..., Any], str]] = [
         ("change_points", _change_points, _CHANGE),
@@ -31,6 +34,7 @@ def register(connection: duckdb.DuckDBPyConnection) -> None:
     ]
     for name, function, returned in functions:
         connection.create_function(name, function, ["DOUBLE[]"], returned)
+    connection.create_function("wait_cycles", cycle_ranks, ["INTEGER[]", "INTEGER[]"], "INTEGER[]")
 
 
 def _change_points(values: Sequence[float]) -> list[dict[str, Any]]:

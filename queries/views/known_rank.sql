@@ -23,11 +23,24 @@ rank
 2
 4
 """
+[[case]]
+name = "nobody states a world"
+given.process_group = """
+group_name | members | members_hash
+0          | [0, 1]  | aa
+"""
+expect = """
+rank
+0
+1
+"""
 ---*/
 SELECT DISTINCT rank FROM (
     SELECT rank FROM process
     UNION ALL
-    SELECT unnest(range(least(max(world_size), 1000000)))::INTEGER AS rank FROM process
+    SELECT unnest(range(max(world_size)))::INTEGER AS rank
+    FROM process
+    WHERE world_size BETWEEN 1 AND 1000000  -- what is larger was misread
     UNION ALL
     SELECT unnest(members) AS rank FROM process_group
     UNION ALL

@@ -1,0 +1,66 @@
+/*---
+title      = "Every rank is in the same collective, and it does not end"
+doc        = "All ranks of the group have entered the operation and none is ahead: the fault lies in the transport between them or in the library, not in a rank that did not come. Nobody is named. See view hang_state."
+fault      = "comm_hang"
+severity   = "fault"
+weight     = 1
+confidence = "medium"
+reads      = ["hang_state", "rank_progress"]
+summary    = "all ranks of group {group_name} stand in {operation} {seq}, which does not end"
+[returns]
+rank = "INTEGER"
+group_name = "VARCHAR"
+seq = "BIGINT"
+operation = "VARCHAR"
+ranks = "INTEGER[]"
+absent = "INTEGER[]"
+step = "BIGINT"
+time = "BIGINT"
+source = "VARCHAR"
+line = "BIGINT"
+text = "VARCHAR"
+[[case]]
+name = "all in, none out"
+given.hang_state = """
+kind | group_name | seq | operation | ranks | absent | certain | text
+transport | 0 | 7 | all_reduce | [0, 1] | [] | true | why
+"""
+given.rank_progress = """
+rank | last_step
+0    | 12
+1    | 13
+"""
+expect = """
+rank | seq | ranks  | step | text
+     | 7   | [0, 1] | 13   | all_reduce 7 of group 0: why
+"""
+[[case]]
+name = "another kind of standstill"
+given.hang_state = """
+kind | group_name | seq | operation | ranks | absent | certain | text
+other | 0 | 7 | all_reduce | [0, 1] | [] | true | why
+"""
+expect = "rank | seq"
+[[case]]
+name = "nothing says that the job hung"
+given.hang_state = """
+kind | group_name | seq | operation | ranks | absent | certain | text
+transport | 0 | 7 | all_reduce | [0, 1] | [] | false | why
+"""
+expect = "rank | seq"
+---*/
+SELECT
+    CAST(NULL AS INTEGER) AS rank,
+    h.group_name,
+    h.seq,
+    h.operation,
+    h.ranks,
+    h.absent,
+    (SELECT min(last_step) + 1 FROM rank_progress WHERE rank IS NOT NULL) AS step,
+    h.time,
+    h.source,
+    CAST(NULL AS BIGINT) AS line,
+    h.operation || ' ' || h.seq || ' of group ' || h.group_name || ': ' || h.text AS text
+FROM hang_state AS h
+WHERE h.kind = 'transport' AND h.certain
+ORDER BY h.group_name, h.seq
