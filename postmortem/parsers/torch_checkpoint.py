@@ -1,0 +1,211 @@
+"""Checkpoints written by torch.save (DeepSpeed, Megatron, plain PyTorch), without torch and without unpickling.
+
+By default the structure is read and checked; the values of tensors are read too where the file is small or
+`checkpoints = "deep"` is asked for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Any, BinaryIO
+
+from postmortem.parsers import _checkpoint_rows as rows
+from postmortem.parsers import _torch_file, _values
+from postmortem.parsers._tensors import ITEMSIZE, Tensor
+from postmortem.parsers._torch_file import LEGACY, TorchFile
+from postmortem.parsers._torch_zip import Defect, Record
+from postmortem.records import Batch, Issue, Parsed, Source
+
+FORMAT = "torch_checkpoint"
+DOC = "Files of torch.save: DeepSpeed ZeRO shards and model states, Megatron, universal checkpoints, .pt and .bin."
+
+SMALL = 16 << 20  # B; files up to this size are read whole without being asked
+_BATCH = 20_000
+# Names that promise a checkpoint whatever the bytes are, so that a damaged file is not taken for something else
+# (runtime/engine.py, utils/constants of deepspeedai/DeepSpeed; checkpointing.py of NVIDIA/Megatron-LM).
+_NAMES = re.compile(
+    r"(model|optim)[-_]?states?\.pt$|(^|/)model_optim_rng\.pt$|(^|/)pytorch_model[^/]*\.bin$"
+    r"|(^|/)zero/[^/]+/(fp32|exp_avg|exp_avg_sq|step)\.pt$"
+)
+_WORST = {"refused": 0, "foreign": 1, "truncated": 2, "damaged": 3}
+_ISSUES = {"refused": "hostile", "foreign": "malformed", "truncated": "truncated", "damaged": "malformed"}
+
+
+def sniff(path: str, head: bytes) -> bool:
+    """Whether it is a zip that begins with data.pkl, a legacy file, or has the name of a checkpoint."""
+    if head[:4] == b"PK\x03\x04":
+        return b"/data.pkl" in head[30:1100] or bool(_NAMES.search(path))
+    return head.startswith(LEGACY) or bool(_NAMES.search(path))
+
+
+def parse(source: Source) -> Iterator[Parsed]:
+    """Read the structure, then the values as far as asked, then say what the file is worth."""
+    with source.file.open("rb") as file:
+        head = file.read(64)
+        if head[:4] != b"PK\x03\x04" and not head.startswith(LEGACY):
+            yield from _foreign(source, head)
+            return
+        found = _torch_file.read(file, source.bytes, head)
+        deep = source.options.get("checkpoints") == "deep" or source.bytes <= SMALL
+        if deep:
+            found.defects += _checksums(file, found)
+        yield from _contents(file, source, found, deep)
+        yield from _verdict(source, found, deep)
+
+
+def _foreign(source: Source, head: bytes) -> Iterator[Parsed]:
+    message = "its first bytes are not those of a file that torch.save wrote"
+    if not head.strip(b"\0"):
+        message = "its first bytes are zero"
+    found = TorchFile("zip", defects=[Defect("foreign", message, 0, min(64, source.bytes))])
+    yield from _verdict(source, found, deep=False)
+
+
+def _checksums(file: BinaryIO, found: TorchFile) -> list[Defect]:
+    users: dict[str, str] = {}
+    for path, leaf in rows.leaf_tensors(found.value) if found.value is not None else []:
+        users.setdefault(leaf.storage.key, path)
+    defects = []
+    for key, record in found.records.items():
+        if record.crc is not None and _values.crc32(file, record.offset, record.size) != record.crc:
+            where = f"storage {key[:40]} ({users[key]})" if key in users else f"storage {key[:40]}"
+            message = f"{where} does not have the checksum that was written"
+            defects.append(Defect("damaged", message, record.offset, record.offset + record.size))
+    return defects
+
+
+def _contents(file: BinaryIO, source: Source, found: TorchFile, deep: bool) -> Iterator[Parsed]:
+    if found.value is None:
+        return
+    value = found.value
+    buffers = value.get("buffer_names") if isinstance(value, Mapping) else None
+    named = (
+        frozenset(name for name in buffers if isinstance(name, str))
+        if isinstance(buffers, list)
+        else frozenset()
+    )
+    leaves = rows.walk(value)
+    masters: dict[int, tuple[Tensor, Record]] = {}
+    while part := list(islice(leaves, _BATCH)):
+        tensors, states = [], []
+        for path, leaf in part:
+            if isinstance(leaf, Tensor):
+                tensors.append(row := _tensor_row(file, source.path, found, (path, leaf), named, deep))
+                states += _scalar_row(file, found, path, leaf)
+                record = found.records.get(leaf.storage.key)
+                if (
+                    row["kind"] == "fp32"
+                    and row["group"] is not None
+                    and record
+                    and row["offset"] is not None
+                ):
+                    masters.setdefault(row["group"], (leaf, record))
+            elif not _is_parameter_map(path):
+                states.append({"key": path, "value": rows.as_json(path, leaf)})
+        yield from _batch("checkpoint_tensor", tensors)
+        yield from _batch("checkpoint_state", states)
+    listed = rows.parameters(value)
+    target = rows.sixteen_bit(value)
+    if deep and target and found.little_endian:
+        _add_bits(file, listed, masters, target)
+    yield from _batch("checkpoint_parameter", listed)
+
+
+def _is_parameter_map(path: str) -> bool:
+    return bool(
+        re.match(r"param_shapes\.|frozen_param_shapes\.|optimizer_state_dict\.param_slice_mappings\.", path)
+    )
+
+
+def _batch(table: str, found: list[dict[str, Any]]) -> Iterator[Batch]:
+    if found:
+        names = list(dict.fromkeys(name for row in found for name in row))
+        yield Batch(table, {name: [row.get(name) for row in found] for name in names})
+
+
+def _tensor_row(
+    file: BinaryIO, path: str, found: TorchFile, leaf: tuple[str, Tensor], buffers: frozenset[str], deep: bool
+) -> dict[str, Any]:
+    where, tensor = leaf
+    kind, group, name = rows.classify(where, path, buffers)
+    record = found.records.get(tensor.storage.key)
+    size = tensor.numel * ITEMSIZE[tensor.dtype]
+    held = record is not None and tensor.inside and tensor.storage.bytes == record.size
+    offset = record.offset + tensor.start * ITEMSIZE[tensor.dtype] if record and held else None
+    row = {
+        "path": where, "kind": kind, "group": group, "name": name, "dtype": tensor.dtype,
+        "shape": list(tensor.shape), "numel": tensor.numel, "storage": tensor.storage.key,
+        "storage_numel": tensor.storage.numel, "offset": offset, "bytes": size, "device": tensor.storage.device,
+        "crc32": record.crc if record else None,
+    }  # fmt: skip
+    if deep and offset is not None and tensor.dense and found.little_endian:
+        row |= values(file, offset, size, tensor.dtype)
+        if row["crc32"] is None and tensor.storage.bytes == size:
+            row["crc32"] = int(str(row["content"])[:8], 16)
+        if kind == "parameter" and (bits := _values.bit_sums(file, offset, size, tensor.dtype, tensor.dtype)):
+            row |= {"bits": bits[0], "bits_squared": bits[1]}
+    return row
+
+
+def values(file: BinaryIO, offset: int, size: int, dtype: str) -> dict[str, Any]:
+    """The columns of checkpoint_tensor that come from reading the elements."""
+    if dtype not in _values.KNOWN:
+        return {"content": _values.statistics(file, offset, size, "uint8").content}
+    s = _values.statistics(file, offset, size, dtype)
+    found = {"content": s.content, "nan": s.nan, "inf": s.inf, "zeros": s.zeros}
+    if s.finite:
+        found |= {"min": s.min, "max": s.max, "mean": s.mean, "l2": s.l2}
+    return found
+
+
+def _scalar_row(file: BinaryIO, found: TorchFile, path: str, tensor: Tensor) -> list[dict[str, Any]]:
+    """Tensors of one number, such as an optimizer's step, count as settings."""
+    record = found.records.get(tensor.storage.key)
+    size = ITEMSIZE[tensor.dtype]
+    if tensor.numel != 1 or tensor.dtype not in _values.KNOWN or record is None or not tensor.inside:
+        return []
+    if record.size != tensor.storage.bytes or not found.little_endian:
+        return []
+    one = _values.statistics(file, record.offset + tensor.start * size, size, tensor.dtype)
+    number = one.min if one.finite else float("nan") if one.nan else float("inf")
+    return [{"key": path, "value": rows.as_json(path, int(number) if number == number // 1 else number)}]
+
+
+def _add_bits(
+    file: BinaryIO, listed: list[dict[str, Any]], masters: Mapping[int, tuple[Tensor, Record]], target: str
+) -> None:
+    for row in listed:
+        master = masters.get(row["group"]) if row["kind"] == "slice" else None
+        if master is None or row["start"] is None or row["numel"] is None:
+            continue
+        tensor, record = master
+        size = ITEMSIZE[tensor.dtype]
+        if 0 <= row["start"] and row["start"] + row["numel"] <= tensor.numel and tensor.dense:
+            offset = record.offset + (tensor.start + row["start"]) * size
+            bits = _values.bit_sums(file, offset, row["numel"] * size, tensor.dtype, target)
+            row |= {"bits": bits[0], "bits_squared": bits[1]} if bits else {}
+
+
+def _verdict(source: Source, found: TorchFile, deep: bool) -> Iterator[Parsed]:
+    defects = sorted(found.defects, key=lambda defect: _WORST[defect.kind])
+    worst = defects[0] if defects else None
+    for defect in defects:
+        yield Issue(
+            _ISSUES[defect.kind],
+            f"This checkpoint file is {defect.kind}: {defect.message}.",
+            offset=defect.offset,
+        )
+    held = sum(record.size for record in found.records.values())
+    tensors = len(rows.leaf_tensors(found.value)) if found.value is not None else None
+    row = {
+        "container": found.container, "content": rows.content(found.value) if found.value is not None else None,
+        "status": worst.kind if worst else "complete", "checked": "values" if deep else "structure",
+        "defect": worst.message if worst else None, "offset": worst.offset if worst else None,
+        "end": worst.end if worst else None, "bytes": source.bytes,
+        "modified": source.file.stat().st_mtime_ns, "stem": found.stem, "identity": found.identity,
+        "storages": len(found.storages), "storage_bytes": sum(s.bytes for s in found.storages.values()),
+        "recovered_bytes": held, "tensors": tensors,
+    }  # fmt: skip
+    yield from _batch("checkpoint_file", [row])
