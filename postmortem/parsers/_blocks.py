@@ -1,0 +1,107 @@
+"""Records of several lines: tracebacks, the launcher's tables, stack dumps. Each kind is a small machine.
+
+A machine is fed the lines of one writer (the lead-ins say which) and only between its opening line and its end,
+so that interleaved ranks do not disturb each other and ordinary lines cost nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from postmortem.parsers import _stacks, _tables
+from postmortem.parsers._record import COLUMNS, Line, Machine
+
+_KINDS: dict[str, type[Machine]] = {
+    literal: kind
+    for kind in (*_stacks.MACHINES, *_tables.MACHINES)
+    for literal in kind.OPENS
+}
+
+
+class _Open(NamedTuple):
+    machine: Machine
+    first: int
+
+
+class Machines:
+    """The open records of one file, by writer."""
+
+    def __init__(self) -> None:
+        self._open: dict[tuple[Any, ...], Machine] = {}
+
+    def feed(self, lines: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame, pl.DataFrame]]:
+        """Yield (table, rows, marks): marks say which records (by row number) were recognised as what."""
+        openers = lines["text"].str.contains_any(list(_KINDS)).arg_true().to_list()
+        if not openers and not self._open:
+            return
+        at = 0 if self._open else openers[0]
+        rows: dict[str, list[dict[str, Any]]] = {}
+        marks: list[tuple[int, str, str]] = []
+        view = lines.select(COLUMNS)
+        pending = iter(openers)
+        opener = next(pending, None)
+        while at < view.height:
+            if not self._open:
+                while opener is not None and opener < at:
+                    opener = next(pending, None)
+                if opener is None:
+                    break
+                at = opener
+            for line in _lines(view, at):
+                self._step(line, rows, marks)
+                at = line.at + 1
+                if not self._open:
+                    break
+        yield from _frames(rows, marks)
+
+    def close(self) -> Iterator[tuple[str, pl.DataFrame, pl.DataFrame]]:
+        """End every record that is still open."""
+        rows: dict[str, list[dict[str, Any]]] = {}
+        for machine in self._open.values():
+            _store(machine, rows)
+        self._open.clear()
+        yield from _frames(rows, [])
+
+    def _step(self, line: Line, rows: dict[str, list[dict[str, Any]]], marks: list[tuple[int, str, str]]) -> None:
+        machine = self._open.get(line.writer)
+        if machine is not None:
+            if machine.take(line):
+                marks.append((line.at, machine.FORMAT, machine.role))
+                return
+            _store(machine, rows)
+            del self._open[line.writer]
+        for literal, kind in _KINDS.items():
+            if literal in line.text and (fresh := kind.open(line)) is not None:
+                marks.append((line.at, fresh.FORMAT, fresh.role))
+                self._open[line.writer] = fresh
+                return
+
+
+def _lines(view: pl.DataFrame, start: int, step: int = 256) -> Iterator[Line]:
+    """Lines from `start` on, fetched in small slices: a record is short, a block is long."""
+    while start < view.height:
+        for offset, row in enumerate(view.slice(start, step).iter_rows()):
+            yield Line(start + offset, *row)
+        start += step
+        step = min(step * 2, 4096)
+
+
+def _store(machine: Machine, rows: dict[str, list[dict[str, Any]]]) -> None:
+    for table, row in machine.rows():
+        rows.setdefault(table, []).append(row)
+
+
+def _frames(
+    rows: dict[str, list[dict[str, Any]]], marks: list[tuple[int, str, str]]
+) -> Iterator[tuple[str, pl.DataFrame, pl.DataFrame]]:
+    shape = {"at": pl.UInt32, "format": pl.String, "role": pl.String}
+    recognised = pl.DataFrame(marks, schema=shape, orient="row")
+    none = pl.DataFrame(schema=shape)
+    for table, found in rows.items():
+        yield table, pl.from_dicts(found, infer_schema_length=None), recognised
+        recognised = none
+    if recognised.height:
+        yield "line", none, recognised

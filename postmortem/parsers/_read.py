@@ -1,0 +1,106 @@
+"""The bytes of a text file, in bounded blocks that end where a line ends, plain or gzip."""
+
+from __future__ import annotations
+
+import codecs
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import IO
+
+from isal import isal_zlib
+
+from postmortem.records import Issue, Source
+
+BLOCK = 4 << 20
+"""Bytes read at a time; also the longest line that is kept in one piece."""
+_GZIP = b"\x1f\x8b"
+_UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Whole lines without the last newline; or, where a line is longer than BLOCK, a piece of it.
+
+    Attributes:
+        data: the bytes as they stood.
+        line: number of the first line, from 1.
+        part: number of pieces of that line which earlier blocks held.
+        offset: byte offset of `data` in the uncompressed file.
+    """
+
+    data: bytes
+    line: int
+    part: int
+    offset: int
+
+
+def blocks(source: Source) -> Iterator[Block | Issue]:
+    """Read a file from its start to its end.
+
+    Raises:
+        OSError: the file cannot be opened or read.
+    """
+    rest, line, part, offset = b"", 1, 0, 0
+    for data in _chunks(source):
+        if isinstance(data, Issue):
+            yield data
+            continue
+        rest += data
+        end = rest.rfind(b"\n") + 1
+        if end:
+            yield Block(rest[: end - 1], line, part, offset)
+            line, part, offset, rest = line + rest.count(b"\n", 0, end), 0, offset + end, rest[end:]
+        elif len(rest) >= BLOCK:
+            if not part:
+                yield Issue("limit", f"A line is longer than {BLOCK} bytes; it is kept in pieces.", line, offset)
+            yield Block(rest, line, part, offset)
+            part, offset, rest = part + 1, offset + len(rest), b""
+    if rest:
+        yield Block(rest, line, part, offset)
+
+
+def _chunks(source: Source) -> Iterator[bytes | Issue]:
+    with source.file.open("rb") as file:
+        head = file.read(2)
+        file.seek(0)
+        if head == _GZIP:
+            yield from _inflate(file)
+        elif head in _UTF16:
+            decoder = codecs.getincrementaldecoder(_UTF16[head])("replace")
+            while data := file.read(BLOCK):
+                yield decoder.decode(data).removeprefix("\ufeff").encode("utf-8", "replace")
+        else:
+            while data := file.read(BLOCK):
+                yield data
+
+
+def _inflate(file: IO[bytes]) -> Iterator[bytes | Issue]:
+    """Members one after another; what can be inflated before a defect is kept."""
+    inflater = isal_zlib.decompressobj(wbits=31)
+    pending = b""
+    try:
+        while data := pending or file.read(BLOCK):
+            pending = b""
+            if inflater.eof:
+                data = inflater.unused_data + data
+                if not data.startswith(_GZIP):
+                    if data.strip(b"\0"):
+                        yield Issue("malformed", f"{len(data)} bytes or more follow the gzip data; they were left out.")
+                    return
+                inflater = isal_zlib.decompressobj(wbits=31)
+            yield inflater.decompress(data, BLOCK)
+            while inflater.unconsumed_tail and not inflater.eof:
+                yield inflater.decompress(inflater.unconsumed_tail, BLOCK)
+            pending = inflater.unused_data and b"" or b""
+            if inflater.eof and inflater.unused_data:
+                pending, inflater = inflater.unused_data, isal_zlib.decompressobj(wbits=31)
+                if not pending.startswith(_GZIP):
+                    if pending.strip(b"\0"):
+                        yield Issue("malformed", "Bytes that are no gzip data follow the gzip data; they were left out.")
+                    return
+    except (isal_zlib.error, zlib.error, EOFError) as error:
+        yield Issue("malformed", f"The gzip data is damaged ({error}); the rest of the file was left out.")
+        return
+    if not inflater.eof:
+        yield Issue("truncated", "The gzip data ends too early; the rest of the file is missing.")

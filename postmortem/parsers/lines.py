@@ -1,0 +1,195 @@
+"""Text logs of any launcher: every line kept, those that schemas/formats/*.toml know turned into rows as well."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import polars as pl
+
+from postmortem import schema
+from postmortem.formats import patterns
+from postmortem.parsers import _blocks, _emit, _leadins, _match, _names, _times
+from postmortem.parsers._read import Block, blocks
+from postmortem.records import Batch, Issue, Parsed, Source
+
+FORMAT = "lines"
+DOC = "Text logs: .log, .out, .err, .txt, no extension, rotated or gzip; the fallback for every file that is text."
+FALLBACK = True
+
+_GLUED = (  # lead-ins that no message contains, in the middle of a line
+    r"(\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] \[(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)\] \["
+    r"|\[rank\d+\]:\[[IWEF]\d{3,4} |\[rank\d+\]: Traceback \(most|\[[Rr]ank \d+\] (?:step|Step|epoch|Epoch) \d)"
+)
+_ANSI = rb"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)"
+
+
+def sniff(path: str, head: bytes) -> bool:
+    """Whether a file is text: no NUL bytes (but UTF-16 with its mark), and hardly any other control bytes."""
+    del path
+    if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return True
+    if not head or b"\0" in head:
+        return False
+    data = np.frombuffer(head, np.uint8)
+    control = (data < 32) & ~np.isin(data, (8, 9, 10, 11, 12, 13, 27))
+    return bool(control.sum() <= 0.01 * len(data)) and _mostly_utf8(head)
+
+
+def _mostly_utf8(head: bytes) -> bool:
+    """Cut bar glyphs and Latin-1 names are rare in a log; a binary file is full of undecodable bytes."""
+    return head.decode("utf-8", "replace").count("\ufffd") <= 0.05 * len(head) + 1
+
+
+def parse(source: Source) -> Iterator[Parsed]:
+    """Read a text file block by block. Rows: line, event, metric, phase_time, memory, config, process, environment."""
+    reader = _Reader(source)
+    for block in blocks(source):
+        if isinstance(block, Issue):
+            yield block
+        else:
+            yield from reader.read(block)
+    yield from reader.close()
+
+
+class _Reader:
+    """What has to be remembered from block to block of one file."""
+
+    def __init__(self, source: Source) -> None:
+        self.rank, self.local_rank, self.host = source.rank, source.local_rank, source.host
+        self.attempt = _names.attempt_from_name(source.path) or 0
+        self.started = False
+        self.leadins = _leadins.LeadIns()
+        self.clock = _times.Clock()
+        self.machines = _blocks.Machines()
+        self.steps: pl.DataFrame | None = None
+
+    def read(self, block: Block) -> Iterator[Parsed]:
+        """Rows of one block."""
+        lines = self._records(block)
+        if lines.is_empty():
+            return
+        found = _match.match(lines, patterns())
+        lines = self._attempts(lines, found)
+        rows, recognised = [], []
+        for pattern, at, captures in found:
+            recognised.append(at.to_frame("at").with_columns(format=pl.lit(pattern.id), role=pl.lit(pattern.role)))
+            rows += list(_emit.rows(pattern, pl.concat([lines[at], captures], how="horizontal")))
+        for table, frame, marks in self.machines.feed(lines):
+            rows.append((table, frame))
+            recognised.append(marks)
+        lines = _marked(lines, recognised)
+        yield Batch("line", _columns(lines, "line"))
+        yield from self._batches(rows)
+
+    def close(self) -> Iterator[Parsed]:
+        """Rows of records that were open when the file ended."""
+        yield from self._batches([(table, frame) for table, frame, _ in self.machines.close()])
+
+    def _records(self, block: Block) -> pl.DataFrame:
+        raw = _split(block)
+        self.leadins.learn(raw["raw"])
+        lines = _leadins.split(raw, self.leadins)
+        lines = self.clock.stamp(lines)
+        level = {"I": "info", "W": "warning", "E": "error", "F": "fatal", "critical": "fatal", "warn": "warning"}
+        stated = pl.coalesce(pl.col("rank").cast(pl.Int32, strict=False), pl.lit(self.rank, pl.Int32))
+        return lines.with_columns(
+            rank=pl.when(stated >= 0).then(stated),
+            local_rank=pl.coalesce(pl.col("local_rank").cast(pl.Int32, strict=False), pl.lit(self.local_rank, pl.Int32)),
+            task=pl.col("task").cast(pl.Int32, strict=False),
+            pid=pl.col("pid").cast(pl.Int64, strict=False),
+            host=pl.coalesce("host", pl.lit(self.host, pl.String)),
+            level=pl.when(pl.col("level").str.len_bytes() == 1).then("level").otherwise(pl.col("level").str.to_lowercase()).replace(level),
+            attempt=pl.lit(self.attempt, pl.Int32),
+            after_step=pl.lit(None, pl.Int64),
+        )
+
+    def _attempts(self, lines: pl.DataFrame, found: list[_match.Match]) -> pl.DataFrame:
+        """Count the starts of the job in this file; the first belongs to the attempt that is running."""
+        starts = pl.concat([at for pattern, at, _ in found if pattern.attempt] or [pl.Series([], dtype=pl.UInt32)])
+        if starts.is_empty():
+            return lines
+        marks = np.zeros(lines.height, np.int32)
+        marks[starts.to_numpy()] = 1
+        count = self.attempt + np.cumsum(marks) - (0 if self.started else 1)
+        count = np.maximum(count, self.attempt)
+        self.started, self.attempt = True, int(count[-1])
+        return lines.with_columns(attempt=pl.Series(count, dtype=pl.Int32))
+
+    def _batches(self, rows: list[tuple[str, pl.DataFrame]]) -> Iterator[Batch]:
+        by_table: dict[str, list[pl.DataFrame]] = {}
+        for table, frame in rows:
+            if not frame.is_empty():
+                by_table.setdefault(table, []).append(frame)
+        carried = self.steps
+        metrics = pl.concat(by_table["metric"], how="diagonal_relaxed") if "metric" in by_table else None
+        if metrics is not None:
+            carried = _steps(metrics, carried)
+        for table, frames in by_table.items():
+            frame = metrics if table == "metric" and metrics is not None else pl.concat(frames, how="diagonal_relaxed")
+            if carried is not None and table in ("event", "memory", "phase_time"):
+                frame = _after_step(frame, carried)
+            yield Batch(table, _columns(frame, table))
+        if carried is not None:
+            self.steps = carried.group_by("rank").last()
+
+
+def _split(block: Block) -> pl.DataFrame:
+    """Physical lines and their parts: columns line, part, offset, raw."""
+    data = block.data
+    ends = np.flatnonzero(np.frombuffer(data, np.uint8) == 10)
+    offsets = np.concatenate(([0], ends + 1)) + block.offset
+    if b"\x1b" in data:
+        data = _match.strip(_ANSI, data)
+    if b"\r" in data:
+        data = data.replace(b"\r\n", b"\n").removesuffix(b"\r")
+    text = data.decode("utf-8", "replace")
+    raw = pl.Series("raw", [text]).str.split("\n").explode()
+    lines = pl.DataFrame({"line": np.arange(block.line, block.line + len(raw)), "offset": offsets, "raw": raw})
+    if "\r" in text:
+        lines = lines.with_columns(pl.col("raw").str.split("\r")).explode("raw")
+        lines = lines.filter((pl.col("raw") != "") | pl.col("line").is_first_distinct())
+    glued = lines["raw"].str.contains(r"\S.*?" + _GLUED)
+    if glued.any():
+        marked = pl.col("raw").str.replace_all(_GLUED, "\0$1").str.strip_prefix("\0")
+        lines = lines.with_columns(raw=pl.when(glued).then(_unglued(marked)).otherwise("raw").str.split("\0")).explode("raw")
+    part = pl.int_range(pl.len()).over("line") if lines.height > len(raw) else pl.lit(0)
+    first = pl.when(pl.col("line") == block.line).then(block.part).otherwise(0)
+    return lines.with_columns(part=(part + first).cast(pl.Int32))
+
+
+def _unglued(marked: pl.Expr) -> pl.Expr:
+    """Lead-ins nest at the head of a line; a marker there separates nothing."""
+    return marked.str.replace(r"^((?:[\w.-]+: ?|\[[^\]]*\]:? ?|\d+: )*)\x00", "$1")
+
+
+def _marked(lines: pl.DataFrame, recognised: list[pl.DataFrame]) -> pl.DataFrame:
+    if not recognised:
+        return lines.with_columns(format=pl.lit(None, pl.String), role=pl.lit(None, pl.String))
+    marks = pl.concat(recognised, how="vertical_relaxed").unique("at", keep="first", maintain_order=True)
+    return lines.with_row_index("at").join(marks, on="at", how="left", maintain_order="left").drop("at")
+
+
+def _steps(metrics: pl.DataFrame, before: pl.DataFrame | None) -> pl.DataFrame:
+    """The last step of each rank by line: rank -1 stands for "any rank"."""
+    own = metrics.filter(pl.col("step").is_not_null()) if "step" in metrics.columns else metrics.clear()
+    own = own.select("line", pl.col("rank").fill_null(-1), pl.col("step").alias("last_step")) if not own.is_empty() else None
+    frames = [f for f in (before, own, own.with_columns(rank=pl.lit(-1, pl.Int32)) if own is not None else None) if f is not None]
+    if not frames:
+        return pl.DataFrame(schema={"line": pl.Int64, "rank": pl.Int32, "last_step": pl.Int64})
+    return pl.concat(frames).unique(maintain_order=True).sort("line", maintain_order=True)
+
+
+def _after_step(frame: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
+    if steps.is_empty():
+        return frame
+    keyed = frame.with_columns(rank_key=pl.col("rank").cast(pl.Int32).fill_null(-1)).sort("line", maintain_order=True)
+    keyed = keyed.drop("after_step", strict=False)
+    joined = keyed.join_asof(steps, on="line", by_left="rank_key", by_right="rank", check_sortedness=False)
+    return joined.rename({"last_step": "after_step"}).drop("rank_key")
+
+
+def _columns(frame: pl.DataFrame, table: str) -> Mapping[str, pl.Series]:
+    names = [c.name for c in schema.tables()[table].columns if c.name in frame.columns]
+    arrow = frame.select(names).to_arrow()
+    return {name: arrow.column(name) for name in names}
