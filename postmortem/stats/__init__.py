@@ -5,6 +5,7 @@
 | how long is a typical step, with what certainty | `median_interval` |
 | how much longer after than before, and is it a verdict | `ratio_of_medians`, `judge_ratio` |
 | the same with several runs a side; how much runs differ by chance | `ratio_of_run_medians`, `run_noise` |
+| two runs' step times from warm-up to verdict, with tails and jitter | `compare_step_times` |
 | since which step, and by how much | `change_points` |
 | which steps are ordinary | `warm_up`, `steady` |
 | does memory grow, when does it run out | `growth`, `time_to_limit` |
@@ -30,6 +31,7 @@ from postmortem.stats.medians import (
     effective_size,
     median_interval,
     order_ranks,
+    quantile_interval,
     ratio_of_medians,
     ratio_of_run_medians,
     run_noise,
@@ -43,6 +45,7 @@ from postmortem.stats.rates import (
     rate_upper_bound,
 )
 from postmortem.stats.shares import Contribution, contributions, false_discovery
+from postmortem.stats.throughput import StepTimes, compare_step_times, split_run
 from postmortem.stats.verdict import EQUIVALENCE, REGRESSION, Judgement, judge_ratio
 from postmortem.stats.warmup import mser, slow_start, steady, warm_up
 
@@ -57,9 +60,11 @@ __all__ = [
     "RateTest",
     "Ratio",
     "Spike",
+    "StepTimes",
     "autocorrelation_time",
     "change_points",
     "clean_exposure_needed",
+    "compare_step_times",
     "contributions",
     "effective_size",
     "exact_rate_test",
@@ -75,6 +80,7 @@ __all__ = [
     "order_ranks",
     "paired_difference",
     "period",
+    "quantile_interval",
     "rate_interval",
     "rate_upper_bound",
     "ratio_of_medians",
@@ -84,6 +90,7 @@ __all__ = [
     "shift_interval",
     "slow_start",
     "spikes",
+    "split_run",
     "spread",
     "steady",
     "time_to_limit",

@@ -31,6 +31,7 @@ EXACT_STEPS = 5  # steps that a series must have whose increments are all alike
 PERIODIC = 0.3  # autocorrelation at a lag that counts as a period
 RELEVANT = 0.02  # share of the level (or of the headroom) that growth over the horizon must reach
 ALIKE = 0.25  # part of a typical increment by which increments may differ and still be alike
+OUTLYING = 6.0  # robust standard deviations by which a jump between windows is a step of its own
 GIVEN_BACK = 0.3  # part of the rise that a fall between windows must reach to count as given back
 SHORT_OF_WINDOWS = "too few steps for its period"
 PAGES = 65536.0  # bytes per step: allocators creep by pages without leaking
@@ -57,22 +58,33 @@ class Growth:
     why: str
 
 
-def sen_slope(t: ArrayLike, y: ArrayLike, level: float = 0.95) -> tuple[float, float, float]:
-    """Return the Theil-Sen slope of `y` over `t` with its interval (Sen, JASA 63, 1968)."""
+def sen_slope(
+    t: ArrayLike, y: ArrayLike, level: float = 0.95, *, split: int = 0
+) -> tuple[float, float, float]:
+    """Return the Theil-Sen slope of `y` over `t` with its interval (Sen, JASA 63, 1968).
+
+    `split`: index of a step in level; only pairs on one side of it are compared, and the variances of both
+    sides' Kendall scores add up.
+    """
     times, values = np.asarray(t, dtype=np.float64), np.asarray(y, dtype=np.float64)
     n = len(values)
     left, right = np.triu_indices(n, 1)
     run = times[right] - times[left]
-    slopes = np.sort((values[right] - values[left])[run > 0.0] / run[run > 0.0])
+    used = (run > 0.0) & ((left < split) == (right < split))
+    slopes = np.sort((values[right] - values[left])[used] / run[used])
     if not len(slopes):
         return math.nan, -math.inf, math.inf
-    ties = np.unique(values, return_counts=True)[1]
-    variance = (n * (n - 1) * (2 * n + 5) - float((ties * (ties - 1) * (2 * ties + 5)).sum())) / 18.0
-    reach = NormalDist().inv_cdf(0.5 + level / 2.0) * math.sqrt(max(variance, 0.0))
+    variance = _kendall_variance(values[:split]) + _kendall_variance(values[split:])
+    reach = NormalDist().inv_cdf(0.5 + level / 2.0) * math.sqrt(variance)
     low, high = round((len(slopes) - reach) / 2.0), round((len(slopes) + reach) / 2.0)
-    if low < 1 and n < LEAST_STEPS:
-        low, high = 1, len(slopes)
     return float(np.median(slopes)), float(slopes[max(low - 1, 0)]), float(slopes[min(high, len(slopes) - 1)])
+
+
+def _kendall_variance(values: Floats) -> float:
+    """Return the variance of Kendall's score of `values` without a trend, ties taken into account."""
+    n, ties = len(values), np.unique(values, return_counts=True)[1]
+    pairs = n * (n - 1) * (2 * n + 5) - float((ties * (ties - 1) * (2 * ties + 5)).sum())
+    return max(pairs, 0.0) / 18.0
 
 
 def period(x: ArrayLike) -> int:
@@ -115,7 +127,7 @@ def growth(
     n = len(values)
     if n < SHORT and window is None:
         return _short(values, floor, level)
-    width = window or max(math.ceil(n / WINDOWS), math.ceil(1.1 * period(values)), LEAST_WINDOW)
+    width = window or _whole_periods(max(math.ceil(n / WINDOWS), LEAST_WINDOW), period(values))
     count = n // width
     if count < LEAST_WINDOWS:
         return _summary(
@@ -123,7 +135,7 @@ def growth(
         )
     lower = np.quantile(values[n - count * width :].reshape(count, width), 0.05, axis=1)
     tail, end = lower[count // 2 :], lower[count * 3 // 4 :]
-    slope, low, high = _slope(tail, width, values, level)
+    slope, low, high = _slope(tail, width, values, level, _outlying_jump(tail))
     least = _least_slope(values, floor)
     still = _slope(_without_largest_jump(tail), width, values, level)[1], _slope(end, width, values, 0.9)[1]
     given_back = -float(np.diff(lower).min()) > GIVEN_BACK * (tail[-1] - tail[0])
@@ -141,14 +153,16 @@ def growth(
     )
 
 
-def _slope(points: Floats, width: int, values: Floats, level: float) -> tuple[float, float, float]:
+def _slope(
+    points: Floats, width: int, values: Floats, level: float, split: int = 0
+) -> tuple[float, float, float]:
     """Return slope and interval of window values, widened for what dependent steps add between windows.
 
     The variance of means of `width` steps of an AR(1) process, and of neighbouring means together, are known
     in closed form; the interval grows by the root of their ratio, which is (1 + r) / (1 - r) for single steps,
     and by Student's t for the few independent steps that are left.
     """
-    slope, low, high = sen_slope(np.arange(len(points)) * float(width), points, level)
+    slope, low, high = sen_slope(np.arange(len(points)) * float(width), points, level, split=split)
     if not math.isfinite(slope):
         return slope, low, high
     part = values[len(values) - len(points) * width :]
@@ -161,6 +175,20 @@ def _slope(points: Floats, width: int, values: Floats, level: float) -> tuple[fl
 
 def _least_slope(values: Floats, floor: float) -> float:
     return min(floor, RELEVANT * abs(float(np.median(values))) / max(len(values), 1))
+
+
+def _whole_periods(width: int, length: int) -> int:
+    """Round a window up to whole periods: the envelope must not depend on where in a period it begins."""
+    return math.ceil(width / length) * length if length else width
+
+
+def _outlying_jump(points: Floats) -> int:
+    """Return the index behind a jump that stands out among all jumps: a step in level, not part of the slope."""
+    jumps = np.diff(points)
+    rest = np.abs(jumps - np.median(jumps)) if len(jumps) else jumps
+    if len(jumps) < 4 or rest.max() <= OUTLYING * 1.4826 * np.median(rest):
+        return 0
+    return int(np.argmax(rest)) + 1
 
 
 def _without_largest_jump(points: Floats) -> Floats:
@@ -202,7 +230,7 @@ def _short(values: Floats, floor: float, level: float) -> Growth:
     """Judge a short series by its single steps; the first is left out (allocators fill up)."""
     rest = values[1:]
     tail = rest[len(rest) // 2 :]
-    slope, low, high = _slope(tail, 1, rest, level)
+    slope, low, high = _slope(tail, 1, rest, level, _outlying_jump(tail))
     summary = partial(_summary, rest, 1, values, (slope, low, high))
     if len(rest) < EXACT_STEPS:
         return summary("undecided", "too few steps")

@@ -104,6 +104,25 @@ def median_interval(x: ArrayLike, level: float = 0.95, *, logarithmic: bool = Tr
     return Interval(middle, low, high, n, n_eff)
 
 
+def quantile_interval(x: ArrayLike, q: float, level: float = 0.95) -> Interval:
+    """Return the quantile `q` of `x` with its order-statistic interval; dependence as for the median.
+
+    A limit is infinite where no value stands for it: the 99 % quantile of few steps has no upper limit.
+    """
+    values = np.sort(finite(x))
+    n = len(values)
+    if not n:
+        return Interval(math.nan, -math.inf, math.inf, 0, 0.0)
+    estimate = float(np.quantile(values, q))
+    time = autocorrelation_time(finite(x) <= estimate)
+    tail, size = (1.0 - level) / 2.0, max(int(n / time), 1)
+    chances = bdtr(np.arange(size + 1), size, q)
+    below, above = int(np.searchsorted(chances, tail)), int(np.searchsorted(chances, 1.0 - tail)) + 1
+    low = float(values[min(int((below - 1) / size * n), n - 1)]) if below >= 1 else -math.inf
+    high = float(values[min(int((above - 1) / size * n), n - 1)]) if above <= size else math.inf
+    return Interval(estimate, low, high, n, n / time)
+
+
 def _quantile_limits(ordered: Floats, n_eff: float, level: float) -> tuple[float, float]:
     if n_eff >= ENOUGH:
         half = NormalDist().inv_cdf(0.5 + level / 2.0) / (2.0 * math.sqrt(n_eff))
@@ -165,9 +184,9 @@ def ratio_of_medians(
     noise = math.sqrt(2.0) * NormalDist().inv_cdf(0.5 + level / 2.0) * max(run_noise, slow)
     batch = _batch_interval(np.log(a), np.log(b), level)
     return Ratio(
-        ratio=math.exp(d),
-        low=math.exp(d - math.hypot(down, noise)),
-        high=math.exp(d + math.hypot(up, noise)),
+        ratio=_exp(d),
+        low=_exp(d - math.hypot(down, noise)),
+        high=_exp(d + math.hypot(up, noise)),
         n_before=len(a),
         n_after=len(b),
         n_eff_before=left.n_eff,
@@ -175,10 +194,10 @@ def ratio_of_medians(
         level=level,
         run_noise=run_noise,
         wander=slow,
-        inner_low=math.exp(d - down),
-        inner_high=math.exp(d + up),
-        batch_low=math.exp(batch[0]),
-        batch_high=math.exp(batch[1]),
+        inner_low=_exp(d - down),
+        inner_high=_exp(d + up),
+        batch_low=_exp(batch[0]),
+        batch_high=_exp(batch[1]),
         spread=max(spread(np.log(a)), spread(np.log(b))),
     )
 
@@ -187,6 +206,11 @@ def _no_ratio(left: Interval, right: Interval, level: float, run_noise: float) -
     nan = math.nan
     sizes = (left.n, right.n, left.n_eff, right.n_eff)
     return Ratio(nan, 0.0, math.inf, *sizes, level, run_noise, 0.0, 0.0, math.inf, nan, nan, nan)
+
+
+def _exp(value: float) -> float:
+    """Return e to the power of `value`, infinite where a double cannot hold it."""
+    return math.exp(value) if not value > 709.0 else math.inf
 
 
 def _gap(low: float, high: float) -> float:

@@ -49,7 +49,8 @@ def judge_ratio(
         return Judgement("undecided", "one side has no step times")
     if min(ratio.n_eff_before, ratio.n_eff_after) < ENOUGH or change_inside:
         return _judge_short(ratio, equivalence, regression, change_inside=change_inside)
-    low, high = math.log(ratio.low), math.log(ratio.high)
+    low = math.log(ratio.low) if ratio.low > 0.0 else -math.inf
+    high = math.log(ratio.high)
     loss, bound = math.log1p(regression), math.log1p(equivalence)
     if low > loss:
         return _claim(ratio, "slower", loss)
@@ -126,7 +127,5 @@ def _judge_short(ratio: Ratio, equivalence: float, regression: float, *, change_
     have = min(ratio.n_eff_before, ratio.n_eff_after)
     share = max(ratio.n_before / max(ratio.n_eff_before, 1.0), ratio.n_after / max(ratio.n_eff_after, 1.0))
     more = math.ceil((ENOUGH - have) * share) if have < ENOUGH else 0
-    why = (
-        f"{_percent(ratio)}: too few independent steps ({have:.0f} of {ENOUGH:.0f}), about {more} more needed"
-    )
+    why = f"{_percent(ratio)}: too few independent steps ({math.floor(have)} of {ENOUGH:.0f}), about {more} more needed"
     return Judgement("undecided", why, more_steps=more)

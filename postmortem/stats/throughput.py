@@ -1,0 +1,105 @@
+"""Two runs' step times, from warm-up to verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from postmortem.stats.change import ChangePoint, change_points
+from postmortem.stats.medians import Interval, Ratio, quantile_interval, ratio_of_medians, spread
+from postmortem.stats.verdict import EQUIVALENCE, Judgement, judge_ratio
+from postmortem.stats.warmup import steady
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    Floats = NDArray[np.float64]
+
+RUN_NOISE = 0.01  # standard deviation between runs of one job that is assumed where none was measured
+
+
+@dataclass(frozen=True)
+class Side:
+    """One run: which steps are ordinary (mask of its steps), where its level changed, and how it scatters.
+
+    `part`: ordinary steps of the level that was compared (the last one). `healthy`: those of the first level.
+    `jitter`: scatter of single steps relative to their median. `per_1000`: time of 1000 steps of all kinds,
+    spikes and scheduled work included, in the unit of the step times.
+    """
+
+    ordinary: NDArray[np.bool_]
+    changes: tuple[ChangePoint, ...]
+    part: Floats
+    healthy: Floats
+    p95: Interval
+    p99: Interval
+    jitter: float
+    per_1000: float
+
+
+@dataclass(frozen=True)
+class StepTimes:
+    """The comparison of two runs; `ratio` is of the levels that both runs ended with."""
+
+    before: Side
+    after: Side
+    ratio: Ratio
+    judgement: Judgement
+
+
+def split_run(x: ArrayLike, scheduled: ArrayLike | None = None) -> Side:
+    """Set warm-up and scheduled steps aside and find the levels of the rest; indexes are those of `x`."""
+    values = np.asarray(x, dtype=np.float64).ravel()
+    ordinary = steady(values, scheduled)
+    places = np.flatnonzero(ordinary)
+    rest = values[places]
+    found = change_points(rest)
+    part, healthy = (rest[found[-1].index :], rest[: found[0].index]) if found else (rest, rest)
+    logs = np.log(part[part > 0.0])
+    finite = values[np.isfinite(values)]
+    return Side(
+        ordinary=ordinary,
+        changes=tuple(_at(point, places) for point in found),
+        part=part,
+        healthy=healthy,
+        p95=quantile_interval(part, 0.95),
+        p99=quantile_interval(part, 0.99),
+        jitter=spread(logs),
+        per_1000=1000.0 * float(finite.mean()) if len(finite) else np.nan,
+    )
+
+
+def _at(point: ChangePoint, places: NDArray[np.intp]) -> ChangePoint:
+    """Return the change point with indexes of the whole run instead of its ordinary steps."""
+    index, low, high = (int(places[i]) for i in (point.index, point.low_index, point.high_index))
+    return ChangePoint(index, point.before, point.after, point.ratio, low, high, point.transient)
+
+
+def compare_step_times(
+    before: ArrayLike,
+    after: ArrayLike,
+    *,
+    scheduled: Sequence[ArrayLike | None] = (None, None),
+    run_noise: float = RUN_NOISE,
+    equivalence: float = EQUIVALENCE,
+) -> StepTimes:
+    """Compare the step times of two runs that do the same work per step.
+
+    `before`, `after`: one value per step in step order, the maximum over ranks. `scheduled`: masks of the
+    steps that are no ordinary ones (checkpoint, evaluation, profiler, after a restart). A run whose level
+    changed once is compared by the level it ended with; where levels come and go, no typical step exists.
+    """
+    left, right = split_run(before, scheduled[0]), split_run(after, scheduled[1])
+    unsettled = len(left.changes) + len(right.changes) > 1
+    if unsettled:
+        parts = [
+            np.asarray(x, dtype=np.float64)[side.ordinary] for x, side in ((before, left), (after, right))
+        ]
+    else:
+        parts = [left.part, right.part]
+    ratio = ratio_of_medians(parts[0], parts[1], run_noise=run_noise)
+    return StepTimes(left, right, ratio, judge_ratio(ratio, equivalence=equivalence, change_inside=unsettled))
