@@ -48,7 +48,7 @@ def walk(value: Any) -> Iterator[tuple[str, Any]]:
                 continue
             item = _opened(item)
         if isinstance(item, Mapping):
-            stack += [(_join(path, key), child) for key, child in reversed(item.items())]
+            stack += [(_join(path, key), child) for key, child in reversed(list(item.items()))]
         elif isinstance(item, list | tuple) and (len(item) > _INLINE or not all(map(_scalar, item))):
             nested = [child for child in item[: _INLINE * 16] if not _scalar(child)]
             if nested:

@@ -109,9 +109,9 @@ def _sums(values: np.ndarray[Any, Any]) -> tuple[float, float]:
             total = sum(float(part.sum(axis=1).sum(dtype=np.float64)) for part in parts)
             squares = sum(float(np.dot(row, row)) for part in parts for row in part)
         # Squares below 1e-38 vanish and above 1e38 overflow in single precision.
-        if math.isfinite(total) and math.isfinite(squares) and (squares > 1e-25 * len(values) or not squares):
-            if squares or not values.any():
-                return total, squares
+        faithful = squares > 1e-25 * len(values) or (not squares and not values.any())
+        if math.isfinite(total) and math.isfinite(squares) and faithful:
+            return total, squares
     wide = values.astype(np.float64)
     with np.errstate(all="ignore"):
         return float(wide.sum()), float(np.dot(wide, wide))
@@ -182,4 +182,5 @@ def _rounded(chunk: memoryview, target: str) -> np.ndarray[Any, Any]:
         with np.errstate(all="ignore"):
             return values.astype("<f2").view("<u2")
     bits = values.view("<u4")
-    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype("<u2")
+    rounded: np.ndarray[Any, Any] = ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype("<u2")
+    return rounded

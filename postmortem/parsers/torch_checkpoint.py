@@ -13,15 +13,15 @@ from typing import Any, BinaryIO
 
 from postmortem.parsers import _checkpoint_rows as rows
 from postmortem.parsers import _torch_file, _values
+from postmortem.parsers._checkpoint_file import batch, is_deep, values, verdict
 from postmortem.parsers._tensors import ITEMSIZE, Tensor
 from postmortem.parsers._torch_file import LEGACY, TorchFile
 from postmortem.parsers._torch_zip import Defect, Record
-from postmortem.records import Batch, Issue, Parsed, Source
+from postmortem.records import Parsed, Source
 
 FORMAT = "torch_checkpoint"
 DOC = "Files of torch.save: DeepSpeed ZeRO shards and model states, Megatron, universal checkpoints, .pt and .bin."
 
-SMALL = 16 << 20  # B; files up to this size are read whole without being asked
 _BATCH = 20_000
 # Names that promise a checkpoint whatever the bytes are, so that a damaged file is not taken for something else
 # (runtime/engine.py, utils/constants of deepspeedai/DeepSpeed; checkpointing.py of NVIDIA/Megatron-LM).
@@ -29,8 +29,6 @@ _NAMES = re.compile(
     r"(model|optim)[-_]?states?\.pt$|(^|/)model_optim_rng\.pt$|(^|/)pytorch_model[^/]*\.bin$"
     r"|(^|/)zero/[^/]+/(fp32|exp_avg|exp_avg_sq|step)\.pt$"
 )
-_WORST = {"refused": 0, "foreign": 1, "truncated": 2, "damaged": 3}
-_ISSUES = {"refused": "hostile", "foreign": "malformed", "truncated": "truncated", "damaged": "malformed"}
 
 
 def sniff(path: str, head: bytes) -> bool:
@@ -48,7 +46,7 @@ def parse(source: Source) -> Iterator[Parsed]:
             yield from _foreign(source, head)
             return
         found = _torch_file.read(file, source.bytes, head)
-        deep = source.options.get("checkpoints") == "deep" or source.bytes <= SMALL
+        deep = is_deep(source)
         if deep:
             found.defects += _checksums(file, found)
         yield from _contents(file, source, found, deep)
@@ -104,25 +102,19 @@ def _contents(file: BinaryIO, source: Source, found: TorchFile, deep: bool) -> I
                     masters.setdefault(row["group"], (leaf, record))
             elif not _is_parameter_map(path):
                 states.append({"key": path, "value": rows.as_json(path, leaf)})
-        yield from _batch("checkpoint_tensor", tensors)
-        yield from _batch("checkpoint_state", states)
+        yield from batch("checkpoint_tensor", tensors)
+        yield from batch("checkpoint_state", states)
     listed = rows.parameters(value)
     target = rows.sixteen_bit(value)
     if deep and target and found.little_endian:
         _add_bits(file, listed, masters, target)
-    yield from _batch("checkpoint_parameter", listed)
+    yield from batch("checkpoint_parameter", listed)
 
 
 def _is_parameter_map(path: str) -> bool:
     return bool(
         re.match(r"param_shapes\.|frozen_param_shapes\.|optimizer_state_dict\.param_slice_mappings\.", path)
     )
-
-
-def _batch(table: str, found: list[dict[str, Any]]) -> Iterator[Batch]:
-    if found:
-        names = list(dict.fromkeys(name for row in found for name in row))
-        yield Batch(table, {name: [row.get(name) for row in found] for name in names})
 
 
 def _tensor_row(
@@ -149,17 +141,6 @@ def _tensor_row(
     return row
 
 
-def values(file: BinaryIO, offset: int, size: int, dtype: str) -> dict[str, Any]:
-    """The columns of checkpoint_tensor that come from reading the elements."""
-    if dtype not in _values.KNOWN:
-        return {"content": _values.statistics(file, offset, size, "uint8").content}
-    s = _values.statistics(file, offset, size, dtype)
-    found = {"content": s.content, "nan": s.nan, "inf": s.inf, "zeros": s.zeros}
-    if s.finite:
-        found |= {"min": s.min, "max": s.max, "mean": s.mean, "l2": s.l2}
-    return found
-
-
 def _scalar_row(file: BinaryIO, found: TorchFile, path: str, tensor: Tensor) -> list[dict[str, Any]]:
     """Tensors of one number, such as an optimizer's step, count as settings."""
     record = found.records.get(tensor.storage.key)
@@ -182,30 +163,19 @@ def _add_bits(
             continue
         tensor, record = master
         size = ITEMSIZE[tensor.dtype]
-        if 0 <= row["start"] and row["start"] + row["numel"] <= tensor.numel and tensor.dense:
-            offset = record.offset + (tensor.start + row["start"]) * size
+        start, stop = row["start"], row["start"] + row["numel"]
+        if start >= 0 and stop <= tensor.numel and tensor.dense:
+            offset = record.offset + (tensor.start + start) * size
             bits = _values.bit_sums(file, offset, row["numel"] * size, tensor.dtype, target)
-            row |= {"bits": bits[0], "bits_squared": bits[1]} if bits else {}
+            row.update({"bits": bits[0], "bits_squared": bits[1]} if bits else {})
 
 
 def _verdict(source: Source, found: TorchFile, deep: bool) -> Iterator[Parsed]:
-    defects = sorted(found.defects, key=lambda defect: _WORST[defect.kind])
-    worst = defects[0] if defects else None
-    for defect in defects:
-        yield Issue(
-            _ISSUES[defect.kind],
-            f"This checkpoint file is {defect.kind}: {defect.message}.",
-            offset=defect.offset,
-        )
-    held = sum(record.size for record in found.records.values())
-    tensors = len(rows.leaf_tensors(found.value)) if found.value is not None else None
-    row = {
-        "container": found.container, "content": rows.content(found.value) if found.value is not None else None,
-        "status": worst.kind if worst else "complete", "checked": "values" if deep else "structure",
-        "defect": worst.message if worst else None, "offset": worst.offset if worst else None,
-        "end": worst.end if worst else None, "bytes": source.bytes,
-        "modified": source.file.stat().st_mtime_ns, "stem": found.stem, "identity": found.identity,
-        "storages": len(found.storages), "storage_bytes": sum(s.bytes for s in found.storages.values()),
-        "recovered_bytes": held, "tensors": tensors,
-    }  # fmt: skip
-    yield from _batch("checkpoint_file", [row])
+    known = found.value is not None
+    yield from verdict(
+        source, found.container, found.defects, deep=deep,
+        content=rows.content(found.value) if known else None, stem=found.stem, identity=found.identity,
+        storages=len(found.storages), storage_bytes=sum(held.bytes for held in found.storages.values()),
+        recovered_bytes=sum(record.size for record in found.records.values()),
+        tensors=len(rows.leaf_tensors(found.value)) if known else None,
+    )  # fmt: skip
