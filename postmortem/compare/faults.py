@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from postmortem import faults as knowledge
+from postmortem.compare.traces import judge_traced
 from postmortem.query import Session, queries
 from postmortem.stats import clean_exposure_needed, ratio_of_medians
 
@@ -111,9 +112,11 @@ def _judge_state(session: Session, before: Mapping[str, Any], bound: float) -> t
 
 
 def _judge_slow(session: Session, fault: Mapping[str, Any], bound: float) -> tuple[str, str]:
-    before, after = (_seconds(session, run) for run in session.runs)
     onset = fault["onset_step"]
-    if onset is None or not after or max(after) < onset:
+    if onset is None:
+        return judge_traced(session, fault)
+    before, after = (_seconds(session, run) for run in session.runs)
+    if not after or max(after) < onset:
         return "undecided", f"The after-run does not pass step {onset}, at which it began before."
     healthy = [seconds for step, seconds in before.items() if step < onset][1:]
     slow = [seconds for step, seconds in before.items() if step >= onset]
@@ -155,7 +158,8 @@ def _judge_leak(session: Session) -> tuple[str, str]:
     open_ = [row for row in paired if row["after_high"] > REST * row["before_slope"]]
     worst = max(paired, key=lambda row: row["after_high"])
     said = f"at most {worst['after_high']:.0f} B per step, {worst['before_slope']:.0f} before"
-    if open_ or min(row["after_steps"] for row in paired) < LEAST_LEAK_STEPS:
+    # As long as it took to show the growth before is long enough to show that it is gone.
+    if open_ or any(row["after_steps"] < min(LEAST_LEAK_STEPS, row["before_steps"]) for row in paired):
         return "undecided", f"No longer shown to grow, but not shown to be flat either: {said}."
     return "fixed", f"Memory no longer grows: {said}."
 
