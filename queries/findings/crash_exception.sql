@@ -5,7 +5,7 @@ fault    = "crash"
 severity = "fault"
 weight   = 2
 confidence = "high"
-reads    = ["events", "run_summary"]
+reads    = ["events", "rank_progress", "run_summary"]
 summary  = "{name} on rank {ranks}: {message}"
 [params]
 together = { type = "BIGINT", default = 60000000000, doc = "Exceptions of the same class within this many ns count as one happening." }
@@ -29,6 +29,24 @@ given.events = """
 kind      | role    | rank | name         | message           | after_step | line
 exception | cascade | 0    | RuntimeError | Connection closed | 8          | 3
 exception | root    | 1    | ValueError   | bad token         | 8          | 9
+"""
+expect = """
+rank | culprit | step | name       | message   | line
+1    | true    | 9    | ValueError | bad token | 9
+"""
+[[case]]
+name = "an exception in a file without steps: the step after the last that the rank printed elsewhere"
+given.run_summary = """
+world_size
+2
+"""
+given.rank_progress = """
+rank | last_step
+1    | 8
+"""
+given.events = """
+kind      | role | rank | name       | message   | line
+exception | root | 1    | ValueError | bad token | 9
 """
 expect = """
 rank | culprit | step | name       | message   | line
@@ -64,10 +82,14 @@ expect = "rank | culprit | step | name | message"
 ---*/
 WITH own AS (
     SELECT
-        rank, name, message, time, source, line, coalesce(step, after_step + 1) AS step,
-        row_number() OVER (PARTITION BY coalesce(rank, -1), name ORDER BY time NULLS LAST, source, line) AS place
-    FROM events
-    WHERE kind = 'exception' AND role = 'root'
+        e.rank, e.name, e.message, e.time, e.source, e.line,
+        -- A step line may stand behind the traceback: standard output is buffered, standard error is not.
+        coalesce(e.step, CASE WHEN p.last_step - e.after_step > 1 THEN e.after_step ELSE coalesce(p.last_step, e.after_step) END + 1)
+            AS step,
+        row_number() OVER (PARTITION BY coalesce(e.rank, -1), e.name ORDER BY e.time NULLS LAST, e.source, e.line) AS place
+    FROM events AS e
+    LEFT JOIN rank_progress AS p ON e.rank = p.rank
+    WHERE e.kind = 'exception' AND e.role = 'root'
 ),
 
 first_one AS (

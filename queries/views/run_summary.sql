@@ -56,7 +56,13 @@ WITH runs AS (
 ),
 
 steps AS (
-    SELECT run_id, min(step) AS first_step, max(step) AS last_step, min(time) AS started, max(time) AS ended
+    -- DeepSpeed prints step=0 before there was any; a trainer that counts from 0 prints a loss there.
+    SELECT
+        run_id,
+        min(step) FILTER (WHERE step > 0 OR name IN ('loss', 'step_time')) AS first_step,
+        max(step) AS last_step,
+        min(time) AS started,
+        max(time) AS ended
     FROM metric
     GROUP BY run_id
 ),
@@ -71,7 +77,7 @@ profiled AS (
 ),
 
 spans AS (
-    SELECT run_id, min(time) AS started, max(time) AS ended FROM line GROUP BY run_id
+    SELECT run_id, min(time) AS started, max(time) AS ended FROM line WHERE clock IN ('utc', 'local') GROUP BY run_id
     UNION ALL
     SELECT run_id, min("start"), max("end") FROM trace GROUP BY run_id
 ),
@@ -97,7 +103,10 @@ sizes AS (
 ),
 
 machines AS (
-    SELECT run_id, count(DISTINCT host) AS hosts FROM process GROUP BY run_id
+    -- "localhost" is another name of a host that is also known by its own.
+    SELECT run_id, greatest(count(DISTINCT host) FILTER (WHERE host <> 'localhost'), least(count(host), 1)) AS hosts
+    FROM process
+    GROUP BY run_id
 ),
 
 ends AS (
