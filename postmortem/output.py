@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from postmortem import console, schema
 from postmortem.errors import PostmortemError
+from postmortem.formats import patterns
 from postmortem.parsers import parsers
 from postmortem.query import Session, queries
 
@@ -98,10 +99,11 @@ def list_tables() -> str:
 def list_formats() -> str:
     """Every parser, and every line format with its patterns."""
     lines = [f"{name}: {parser.DOC}" for name, parser in sorted(parsers().items())]
-    from postmortem.formats import formats
-
-    for declared in formats().values():
-        lines.append(f"lines/{declared.name}: {', '.join(pattern.name for pattern in declared.patterns)}")
+    by_file: dict[str, list[str]] = {}
+    for pattern in patterns():
+        file, _, name = pattern.id.partition(".")
+        by_file.setdefault(file, []).append(name)
+    lines += [f"lines/{file}: {', '.join(names)}" for file, names in by_file.items()]
     return "\n".join(lines)
 
 

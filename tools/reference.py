@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import sys
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from postmortem import faults, query, resources, schema
+from postmortem import faults, formats, query, schema
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -80,21 +79,17 @@ def faults_page() -> str:
 
 
 def formats_page() -> str:
-    """Every line format with its patterns and the first sample of each."""
+    """Every line pattern by file, with the table it fills and its first sample."""
     parts = ["# Line formats\n\n", _NOTE.format(origin="schemas/formats/*.toml")]
-    for path in resources.declarations("schemas", "formats/*.toml"):
-        raw = tomllib.loads(path.read_text())
-        parts.append(f"\n## {raw['name']}\n\n{raw.get('doc', '').strip()}\n")
-        parts.append(f"\nSource: {raw['url']}\n" if "url" in raw else "")
-        parts.append("\n| pattern | table | sample |\n|---|---|---|\n")
-        parts += [_row(*cells) for cells in _patterns(raw)]
+    file = ""
+    for pattern in formats.patterns():
+        head, _, name = pattern.id.partition(".")
+        if head != file:
+            file = head
+            parts.append(f"\n## {file}\n\n| pattern | role | tables | sample |\n|---|---|---|---|\n")
+        tables = ", ".join(dict.fromkeys(emit.table for emit in pattern.emit)) or "line"
+        parts.append(_row(name, pattern.role, tables, _code(pattern.samples[0].line)))
     return "".join(parts)
-
-
-def _patterns(raw: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
-    for pattern in raw.get("pattern", []):
-        samples = pattern.get("sample", [{}])
-        yield pattern["name"], pattern.get("table", ""), _code(str(samples[0].get("line", "")))
 
 
 def _code(text: str) -> str:
