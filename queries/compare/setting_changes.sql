@@ -63,7 +63,7 @@ everything AS (
     SELECT run_id, kind, what, value FROM sizes WHERE value IS NOT NULL
 ),
 
--- A kind of settings that only one run recorded says nothing about a change.
+-- A kind of settings that only one run recorded says nothing about a change, nor does a version that only one states.
 recorded AS (
     SELECT kind FROM everything GROUP BY kind HAVING count(DISTINCT run_id) = 2
 ),
@@ -80,5 +80,7 @@ paired AS (
 
 SELECT kind, what, before_value, after_value
 FROM paired
-WHERE before_value IS DISTINCT FROM after_value
+WHERE
+    before_value IS DISTINCT FROM after_value
+    AND (kind NOT IN ('environment', 'topology') OR (before_value IS NOT NULL AND after_value IS NOT NULL))
 ORDER BY kind, what
