@@ -1,6 +1,7 @@
 /*---
 title = "Memory of every rank by kind and step"
 doc   = "The most that a rank reported of a kind of memory at a step, in bytes; kinds from profiler traces end in _in_trace, because the profiler sees only what was allocated while it was on."
+materialize = true
 reads = ["memory", "trace_memory_step"]
 [returns]
 run_id = "VARCHAR"

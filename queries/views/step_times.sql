@@ -1,6 +1,7 @@
 /*---
 title = "Step time of the job"
 doc   = "One row per run and step: ranks wait for each other, so a step takes as long as its slowest rank, and N ranks are not N samples."
+materialize = true
 reads = ["rank_step_times"]
 [returns]
 run_id = "VARCHAR"
