@@ -10,7 +10,7 @@ import polars as pl
 from postmortem import schema
 from postmortem.formats import LONG, REST, SIZE, UNITS, Emit, Pattern, names
 
-CARRIED = ("line", "part", "time", "clock", "rank", "local_rank", "host", "pid", "attempt", "after_step")
+CARRIED = ("line", "part", "time", "clock", "rank", "local_rank", "task", "host", "pid", "attempt", "after_step")
 """Columns of a record that its rows take over, where their table has them."""
 _NANOSECONDS = {"ns", "us", "ms", "s", "min", "h"}
 _UNIT_TAIL = r"[_ ]\(?(ns|us|ms|s|sec|gb|gib|mb|mib|kb|bytes)\)?$"
@@ -39,14 +39,23 @@ def _wide(emit: Emit, matched: pl.DataFrame, pattern: Pattern) -> pl.DataFrame:
         known = {c.name for c in schema.tables()[emit.table].columns}
         further = [c for c in pattern.captures if c not in known and c != REST]
         if further:
-            columns["detail"] = pl.struct(pl.col(f"capture.{c}").alias(c) for c in further).struct.json_encode()
+            columns["detail"] = pl.struct(_detail(emit, c) for c in further).struct.json_encode()
     return matched.select(**columns)
+
+
+def _detail(emit: Emit, capture: str) -> pl.Expr:
+    value = pl.col(f"capture.{capture}")
+    if unit := emit.units.get(capture):
+        value = amount(value, unit).round().cast(pl.Int64, strict=False)
+    return value.alias(capture)
 
 
 def _shared(emit: Emit, pattern: Pattern) -> dict[str, pl.Expr]:
     """Carried columns, captures named like a column, constants; the later overrule the earlier."""
     types = {c.name: c.type for c in schema.tables()[emit.table].columns}
     columns = {c: pl.col(c) for c in CARRIED if c in types}
+    if "clock" not in types:  # nothing would say that the year is missing
+        columns["time"] = pl.when(pl.col("clock") != "day").then("time")
     for capture in pattern.captures:
         if capture in types and capture not in emit.values and not (emit.table in LONG and capture in LONG[emit.table]):
             stated = _cast(pl.col(f"capture.{capture}"), types[capture], emit.units.get(capture, ""))
@@ -74,7 +83,7 @@ def amount(text: pl.Expr, unit: str) -> pl.Expr:
     if unit != SIZE:
         return number(text) * UNITS[unit]
     value = number(text.str.extract(r"([\d.]+)", 1))
-    factor = text.str.extract(r"[\d.]+ ?([KMGTPE]i?B|kB|B|bytes)", 1).replace_strict(UNITS, default=1.0, return_dtype=pl.Float64)
+    factor = text.str.extract(r"[\d.]+ ?([KMGTPE]i?B|kB|B|bytes)\b", 1).replace_strict(UNITS, default=1.0, return_dtype=pl.Float64)
     # A process that "has 17179869184.00 GiB in use" is an underflow upstream.
     return pl.when(value * factor < 2.0**61).then(value * factor)
 

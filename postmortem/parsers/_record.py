@@ -31,7 +31,7 @@ class Line(NamedTuple):
 
     def carried(self) -> dict[str, Any]:
         """Columns that a row of an event takes over."""
-        names = ("line", "part", "time", "clock", "rank", "local_rank", "host", "pid", "attempt")
+        names = ("line", "part", "time", "clock", "rank", "local_rank", "task", "host", "pid", "attempt")
         return {name: getattr(self, name) for name in names}
 
 

@@ -63,6 +63,7 @@ class _Reader:
         self.clock = _times.Clock()
         self.machines = _blocks.Machines()
         self.steps: pl.DataFrame | None = None
+        self.writers: set[tuple[int | None, ...]] = set()
 
     def read(self, block: Block) -> Iterator[Parsed]:
         """Rows of one block."""
@@ -78,6 +79,7 @@ class _Reader:
         for table, frame, marks in self.machines.feed(lines):
             rows.append((table, frame))
             recognised.append(marks)
+        rows.append(("process", self._new_writers(lines)))
         lines = _marked(lines, recognised)
         yield Batch("line", _columns(lines, "line"))
         yield from self._batches(rows)
@@ -115,6 +117,18 @@ class _Reader:
         count = np.maximum(count, self.attempt)
         self.started, self.attempt = True, int(count[-1])
         return lines.with_columns(attempt=pl.Series(count, dtype=pl.Int32))
+
+    def _new_writers(self, lines: pl.DataFrame) -> pl.DataFrame:
+        """Who wrote lines of this file, as far as lead-ins and its name tie ranks, tasks and hosts together."""
+        keys = ["rank", "local_rank", "task", "host"]
+        seen = lines.select(*keys, "line", "part", "time", "attempt", mpi=pl.col("stream").is_not_null() & pl.col("task").is_not_null())
+        seen = seen.unique(keys, keep="first", maintain_order=True)
+        told = pl.sum_horizontal(pl.col(k).is_not_null() for k in keys) >= 2
+        seen = seen.filter(told | pl.col("task").is_not_null() | pl.col("local_rank").is_not_null())
+        fresh = [row not in self.writers for row in seen.select(keys).iter_rows()]
+        self.writers.update(seen.select(keys).iter_rows())
+        statement = pl.when("mpi").then(pl.lit("mpi")).otherwise(pl.lit("prefix"))
+        return seen.filter(fresh).with_columns(statement=statement).drop("mpi")
 
     def _batches(self, rows: list[tuple[str, pl.DataFrame]]) -> Iterator[Batch]:
         by_table: dict[str, list[pl.DataFrame]] = {}

@@ -3,7 +3,7 @@ title    = "Gradients are not finite again and again"
 doc      = "Steps whose gradient norm is NaN or infinite. A few are the normal search of an fp16 loss scale; many in a row are not."
 fault    = "nan_inf"
 severity = "fault"
-reads    = ["metric"]
+reads    = ["metrics"]
 summary  = "the gradient norm is {value} from step {step} on, {in_a_row} steps in a row"
 [params]
 least = { type = "BIGINT", default = 5, doc = "Steps in a row that are no search for a loss scale any more." }
@@ -19,7 +19,7 @@ text = "VARCHAR"
 [[case]]
 name = "five in a row"
 params.least = 2
-given.metric = """
+given.metrics = """
 rank | step | name      | value | text | line
 0    | 1    | grad_norm | 1     | 1    | 1
 0    | 2    | grad_norm | inf   | inf  | 2
@@ -32,7 +32,7 @@ rank | step | value | in_a_row | line
 [[case]]
 name = "one that passes"
 params.least = 2
-given.metric = """
+given.metrics = """
 rank | step | name      | value | text | line
 0    | 1    | grad_norm | inf   | inf  | 1
 0    | 2    | grad_norm | 1     | 1    | 2
@@ -49,7 +49,7 @@ WITH steps AS (
         arg_min(source, coalesce(rank, 0)) AS source,
         arg_min(line, coalesce(rank, 0)) AS line,
         arg_min(text, coalesce(rank, 0)) AS text
-    FROM metric
+    FROM metrics
     WHERE name = 'grad_norm' AND step IS NOT NULL
     GROUP BY step
 ),

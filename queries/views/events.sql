@@ -1,18 +1,22 @@
 /*---
 title = "Events with the global rank resolved"
-doc   = "Every recognised happening; where the record states no global rank, the one that its local rank and host, or its process id, were said to be."
-reads = ["event", "process"]
+doc   = "Every recognised happening; where the record states no global rank, the one that its file, local rank, host, label or process id were said to be. A stamp without a year takes the run's. Where no step is near the record in its file, the last step that its rank printed anywhere."
+materialize = true
+reads = ["event", "process", "rank_map", "run_year", "rank_progress"]
 [returns]
 run_id = "VARCHAR"
 source = "VARCHAR"
 line = "BIGINT"
 part = "INTEGER"
 time = "BIGINT"
+clock = "VARCHAR"
 kind = "VARCHAR"
 role = "VARCHAR"
 rank = "INTEGER"
+local_rank = "INTEGER"
 host = "VARCHAR"
 pid = "BIGINT"
+attempt = "INTEGER"
 step = "BIGINT"
 after_step = "BIGINT"
 name = "VARCHAR"
@@ -39,18 +43,80 @@ exit | 77  | 3
 exit | 78  |
 exit |     | 1
 """
+[[case]]
+name = "a process id that the launcher tied to a local rank"
+given.process = """
+source | statement | pid | local_rank
+a      | spawn     | 77  | 1
+"""
+given.rank_map = """
+source | local_rank | rank
+a      | 1          | 5
+"""
+given.event = """
+kind | pid | rank
+exit | 77  |
+"""
+expect = """
+kind | pid | rank
+exit | 77  | 5
+"""
+[[case]]
+name = "a stamp without a year, and the steps of another file of the same rank"
+given.run_year = """
+year
+2026
+"""
+given.rank_progress = """
+rank | last_step
+1    | 7
+"""
+given.event = """
+kind      | rank | time              | clock
+exception | 1    | 63072000000000000 | day
+"""
+expect = """
+kind      | rank | time                | clock | after_step
+exception | 1    | 1767225600000000000 | year  | 7
+"""
 ---*/
 WITH pids AS (
-    SELECT run_id, pid, min(rank) AS rank
-    FROM process
-    WHERE pid IS NOT NULL AND rank IS NOT NULL
-    GROUP BY run_id, pid
-    HAVING count(DISTINCT rank) = 1
+    SELECT p.run_id, p.pid, min(coalesce(p.rank, m.rank)) AS rank
+    FROM process AS p
+    LEFT JOIN rank_map AS m
+        ON p.run_id = m.run_id AND p.source = m.source AND p.local_rank = m.local_rank
+        AND p.host IS NOT DISTINCT FROM m.host AND m.task IS NULL
+    WHERE p.pid IS NOT NULL AND coalesce(p.rank, m.rank) IS NOT NULL
+    GROUP BY p.run_id, p.pid
+    HAVING count(DISTINCT coalesce(p.rank, m.rank)) = 1
+),
+
+resolved AS (
+    SELECT
+        e.run_id, e.source, e.line, e.part,
+        CASE
+            WHEN e.clock <> 'day' OR e.clock IS NULL THEN e.time
+            WHEN y.year IS NOT NULL
+                THEN epoch_ns(
+                    make_timestamp(e.time // 1000) + (y.year - 1972) * INTERVAL 1 YEAR
+                ) + e.time % 1000
+        END AS time,
+        CASE WHEN e.clock <> 'day' THEN e.clock WHEN y.year IS NOT NULL THEN 'year' END AS clock,
+        e.kind, e.role,
+        coalesce(e.rank, m.rank, pids.rank) AS rank,
+        e.local_rank, e.host, e.pid, e.attempt, e.step, e.after_step, e.name, e.code, e.bytes, e.duration, e.message, e.detail
+    FROM event AS e
+    LEFT JOIN pids ON e.run_id = pids.run_id AND e.pid = pids.pid
+    LEFT JOIN rank_map AS m
+        ON e.run_id = m.run_id AND e.source = m.source AND e.local_rank IS NOT DISTINCT FROM m.local_rank
+        AND e.host IS NOT DISTINCT FROM m.host AND e.task IS NOT DISTINCT FROM m.task
+    LEFT JOIN run_year AS y ON e.run_id = y.run_id
 )
 
 SELECT
-    e.run_id, e.source, e.line, e.part, e.time, e.kind, e.role,
-    coalesce(e.rank, pids.rank) AS rank,
-    e.host, e.pid, e.step, e.after_step, e.name, e.code, e.bytes, e.duration, e.message, e.detail
-FROM event AS e
-LEFT JOIN pids ON e.run_id = pids.run_id AND e.pid = pids.pid
+    e.run_id, e.source, e.line, e.part, e.time, e.clock, e.kind, e.role, e.rank, e.local_rank, e.host, e.pid,
+    e.attempt, e.step,
+    CASE WHEN e.step IS NULL THEN coalesce(e.after_step, p.last_step) END AS after_step,
+    e.name, e.code, e.bytes, e.duration, e.message, e.detail
+FROM resolved AS e
+LEFT JOIN rank_progress AS p ON e.run_id = p.run_id AND e.rank = p.rank

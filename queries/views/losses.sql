@@ -1,7 +1,7 @@
 /*---
 title = "Loss of every rank and step"
 doc   = "The training loss as each rank printed it; NaN and infinities are kept. A rank that is not known is NULL."
-reads = ["metric"]
+reads = ["metrics"]
 [returns]
 run_id = "VARCHAR"
 rank = "INTEGER"
@@ -13,7 +13,7 @@ line = "BIGINT"
 time = "BIGINT"
 [[case]]
 name = "the last value of a step counts, and other metrics do not"
-given.metric = """
+given.metrics = """
 rank | step | name      | value | text | line
 0    | 1    | loss      | 3     | 3.0  | 1
 0    | 1    | loss      | NaN   | nan  | 2
@@ -31,7 +31,7 @@ SELECT
     arg_max(source, line) AS source,
     max(line) AS line,
     max(time) AS time
-FROM metric
+FROM metrics
 WHERE name = 'loss' AND step IS NOT NULL
 GROUP BY run_id, rank, step
 ORDER BY run_id, rank, step

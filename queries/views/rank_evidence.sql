@@ -2,7 +2,7 @@
 title = "Which ranks left which evidence"
 doc   = "One row per run and rank that exists: every rank up to the world size, and every rank that left anything."
 materialize = true
-reads = ["run_summary", "line", "metric", "trace", "collective_evidence", "source"]
+reads = ["run_summary", "line", "metrics", "trace", "collective_evidence", "source"]
 [returns]
 run_id = "VARCHAR"
 rank = "INTEGER"
@@ -15,7 +15,7 @@ given.run_summary = """
 name | world_size
 run  | 3
 """
-given.metric = """
+given.metrics = """
 rank | name
 0    | loss
 """
@@ -35,7 +35,7 @@ WITH expected AS (
 ),
 
 logs AS (
-    SELECT DISTINCT run_id, rank FROM metric WHERE rank IS NOT NULL
+    SELECT DISTINCT run_id, rank FROM metrics WHERE rank IS NOT NULL
     UNION
     SELECT DISTINCT run_id, rank FROM line WHERE rank IS NOT NULL
     UNION

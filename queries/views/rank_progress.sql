@@ -2,7 +2,7 @@
 title = "How far every rank got"
 doc   = "The last step that each rank itself printed, and where."
 materialize = true
-reads = ["metric"]
+reads = ["metrics"]
 [returns]
 run_id = "VARCHAR"
 rank = "INTEGER"
@@ -13,7 +13,7 @@ source = "VARCHAR"
 line = "BIGINT"
 [[case]]
 name = "the last step of each rank"
-given.metric = """
+given.metrics = """
 rank | step | name | value | line
 0    | 1    | loss | 3     | 1
 0    | 2    | loss | 3     | 4
@@ -33,7 +33,7 @@ SELECT
     arg_max(time, step) AS last_time,
     arg_max(source, step) AS source,
     arg_max(line, step) AS line
-FROM metric
+FROM metrics
 WHERE rank IS NOT NULL AND step IS NOT NULL
 GROUP BY run_id, rank
 ORDER BY run_id, rank

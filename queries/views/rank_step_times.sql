@@ -1,7 +1,7 @@
 /*---
 title = "Step time of every rank and step"
 doc   = "Seconds per step as each rank printed them; where none did, from the times of its step lines; where there are no such lines, from profiler traces. One row per run, rank and step; a rank that is not known is NULL."
-reads = ["metric", "trace_step"]
+reads = ["metrics", "trace_step"]
 [returns]
 run_id = "VARCHAR"
 rank = "INTEGER"
@@ -13,7 +13,7 @@ line = "BIGINT"
 time = "BIGINT"
 [[case]]
 name = "what is printed is preferred to what is measured between lines"
-given.metric = """
+given.metrics = """
 rank | step | name      | value | time       | line
 0    | 1    | step_time | 0.5   |            | 1
 0    | 2    | step_time | 0.25  |            | 2
@@ -27,7 +27,7 @@ rank | step | seconds | origin
 """
 [[case]]
 name = "without printed times, the times of consecutive step lines"
-given.metric = """
+given.metrics = """
 rank | step | name | value | time       | line
 1    | 1    | loss | 3     | 1000000000 | 3
 1    | 2    | loss | 3     | 3000000000 | 4
@@ -52,14 +52,14 @@ rank | step | seconds | origin
 ---*/
 WITH printed AS (
     SELECT run_id, rank, step, max(value) AS seconds, min(source) AS source, min(line) AS line, min(time) AS time
-    FROM metric
+    FROM metrics
     WHERE name = 'step_time' AND step IS NOT NULL AND isfinite(value) AND value > 0
     GROUP BY ALL
 ),
 
 stamped AS (
     SELECT run_id, rank, step, min(time) AS time, min(source) AS source, min(line) AS line
-    FROM metric
+    FROM metrics
     WHERE step IS NOT NULL AND time IS NOT NULL
     GROUP BY ALL
 ),

@@ -2,7 +2,7 @@
 title = "One line per run"
 doc   = "Size, span and end of each run. `ended` and `end`: completed (every process that said how it ended, ended well), failed (one ended with an error of its own), stopped (it was ended from outside), unknown (nothing says how it ended)."
 materialize = true
-reads = ["metric", "process", "line", "events", "trace", "trace_step", "source", "collective_evidence"]
+reads = ["metrics", "process", "line", "events", "trace", "trace_step", "source", "collective_evidence"]
 [returns]
 name = "VARCHAR"
 world_size = "INTEGER"
@@ -18,7 +18,7 @@ given.source = """
 status | format
 read   | lines
 """
-given.metric = """
+given.metrics = """
 rank | step | name | value | time
 0    | 1    | loss | 3     | 100
 3    | 7    | loss | 3     | 900
@@ -64,7 +64,7 @@ steps AS (
         max(step) AS last_step,
         min(time) AS started,
         max(time) AS ended
-    FROM metric
+    FROM metrics
     GROUP BY run_id
 ),
 
@@ -92,7 +92,7 @@ seen AS (
     UNION ALL
     SELECT run_id, max(world_size), max(rank) FROM trace GROUP BY run_id
     UNION ALL
-    SELECT run_id, NULL, max(rank) FROM metric GROUP BY run_id
+    SELECT run_id, NULL, max(rank) FROM metrics GROUP BY run_id
     UNION ALL
     SELECT run_id, NULL, max(rank) FROM collective_evidence GROUP BY run_id
     UNION ALL
