@@ -1,0 +1,148 @@
+/*---
+title    = "A checkpoint lacks files"
+doc      = "Shards of the grid of data- and model-parallel ranks that a settled checkpoint should hold and does not, and files that an index names and that are not there. The grid's width comes from partition_count and dp_world_size (utils/zero_to_fp32.py of deepspeedai/DeepSpeed)."
+fault    = "silent"
+severity = "fault"
+kind     = "state"
+confidence = "high"
+weight   = 4
+reads    = ["checkpoint_shard", "checkpoint_tag", "checkpoint_parameter", "source"]
+summary  = "{n} checkpoint file(s) are missing: {text}"
+[returns]
+tag = "VARCHAR"
+role = "VARCHAR"
+dp = "BIGINT"
+mp = "BIGINT"
+source = "VARCHAR"
+text = "VARCHAR"
+[[case]]
+name = "one of three optimizer shards is missing"
+given.checkpoint_tag = """
+checkpoint | tag | width | parallel | zero_stage | optimizers | settled
+c/t        | t   | 3     | 1        | 1          | 2          | true
+"""
+given.checkpoint_shard = """
+source | checkpoint | role      | dp | mp
+a      | c/t        | model     |    | 0
+b      | c/t        | optimizer | 0  | 0
+d      | c/t        | optimizer | 2  | 0
+"""
+expect = """
+tag | role      | dp | mp | source | text
+t   | optimizer | 1  | 0  | c/t    | c/t has no optimizer states of data-parallel rank 1, model-parallel rank 0 (2 of 3 are there)
+"""
+[[case]]
+name = "an index names a file that is not there"
+given.source = """
+source
+hf/model.safetensors.index.json
+hf/model-00001-of-00002.safetensors
+"""
+given.checkpoint_parameter = """
+source                          | kind | name | file
+hf/model.safetensors.index.json | file | a    | model-00001-of-00002.safetensors
+hf/model.safetensors.index.json | file | b    | model-00002-of-00002.safetensors
+"""
+expect = """
+tag | role    | dp | mp | source                              | text
+hf  | weights |    |    | hf/model-00002-of-00002.safetensors | hf/model.safetensors.index.json names hf/model-00002-of-00002.safetensors, which is missing
+"""
+[[case]]
+name = "all there; weights kept without optimizer states of an older tag; an unsettled tag"
+given.checkpoint_tag = """
+checkpoint | tag | width | parallel | zero_stage | optimizers | settled | named
+c/t        | t   | 1     | 1        | 1          | 1          | true    | true
+c/o        | o   | 4     | 1        | 1          | 0          | true    | false
+c/u        | u   | 4     | 1        | 1          | 1          | false   | false
+"""
+given.checkpoint_shard = """
+source | checkpoint | role      | dp | mp
+a      | c/t        | model     |    | 0
+b      | c/t        | optimizer | 0  | 0
+d      | c/o        | model     |    | 0
+e      | c/u        | model     |    | 0
+f      | c/u        | optimizer | 0  | 0
+"""
+expect = "tag | role | dp | mp | source | text"
+---*/
+WITH grid AS (
+    SELECT tag.run_id, tag.checkpoint, tag.tag, tag.zero_stage, tag.width, tag.optimizers, tag.named, d.i AS dp, m.i AS mp
+    FROM checkpoint_tag AS tag
+    CROSS JOIN LATERAL (SELECT unnest(range(least(tag.width, 100000))) AS i) AS d
+    CROSS JOIN LATERAL (SELECT unnest(range(least(tag.parallel, 10000))) AS i) AS m
+    WHERE tag.settled
+),
+
+sharded AS (
+    SELECT run_id, checkpoint, bool_or(role = 'model_shard') AS models
+    FROM checkpoint_shard
+    GROUP BY run_id, checkpoint
+),
+
+wanted AS (
+    SELECT run_id, checkpoint, tag, 'optimizer' AS role, dp, mp
+    FROM grid
+    WHERE optimizers > 0 OR (named AND zero_stage >= 1)
+    UNION ALL
+    SELECT grid.run_id, grid.checkpoint, grid.tag, 'model_shard', grid.dp, grid.mp
+    FROM grid
+    INNER JOIN sharded ON grid.run_id = sharded.run_id AND grid.checkpoint = sharded.checkpoint
+    WHERE sharded.models OR grid.zero_stage = 3
+    UNION ALL
+    SELECT DISTINCT grid.run_id, grid.checkpoint, grid.tag, 'model', NULL, grid.mp
+    FROM grid
+    INNER JOIN sharded ON grid.run_id = sharded.run_id AND grid.checkpoint = sharded.checkpoint
+    WHERE NOT sharded.models AND coalesce(grid.zero_stage, 0) < 3
+),
+
+lacking AS (
+    SELECT wanted.*
+    FROM wanted
+    ANTI JOIN checkpoint_shard AS shard
+        ON
+            wanted.run_id = shard.run_id AND wanted.checkpoint = shard.checkpoint AND wanted.role = shard.role
+            AND wanted.mp = shard.mp AND wanted.dp IS NOT DISTINCT FROM shard.dp
+),
+
+there AS (
+    SELECT run_id, checkpoint, role, count(*) AS files FROM checkpoint_shard GROUP BY run_id, checkpoint, role
+),
+
+totals AS (
+    SELECT run_id, checkpoint, role, count(*) AS files FROM wanted GROUP BY run_id, checkpoint, role
+),
+
+indexed AS (
+    SELECT DISTINCT
+        run_id, source AS named_by,
+        coalesce(nullif(regexp_extract(source, '^(.*)/[^/]*$', 1), ''), '.') AS folder,
+        file
+    FROM checkpoint_parameter
+    WHERE kind IN ('file', 'chunk') AND file IS NOT NULL
+),
+
+absent AS (
+    SELECT
+        indexed.run_id, indexed.named_by, indexed.folder,
+        CASE WHEN indexed.folder = '.' THEN indexed.file ELSE indexed.folder || '/' || indexed.file END AS path
+    FROM indexed
+    ANTI JOIN source
+        ON
+            indexed.run_id = source.run_id
+            AND source.source = CASE WHEN indexed.folder = '.' THEN indexed.file ELSE indexed.folder || '/' || indexed.file END
+)
+
+SELECT
+    lacking.tag, lacking.role, lacking.dp, lacking.mp, lacking.checkpoint AS source,
+    lacking.checkpoint || ' has no ' || CASE lacking.role WHEN 'optimizer' THEN 'optimizer states' ELSE 'model states' END
+    || ' of ' || coalesce('data-parallel rank ' || lacking.dp || ', ', '') || 'model-parallel rank ' || lacking.mp
+    || ' (' || coalesce(there.files, 0) || ' of ' || totals.files || ' are there)' AS text
+FROM lacking
+INNER JOIN totals
+    ON lacking.run_id = totals.run_id AND lacking.checkpoint = totals.checkpoint AND lacking.role = totals.role
+LEFT JOIN there
+    ON lacking.run_id = there.run_id AND lacking.checkpoint = there.checkpoint AND lacking.role = there.role
+UNION ALL
+SELECT regexp_replace(folder, '^.*/', ''), 'weights', NULL, NULL, path, named_by || ' names ' || path || ', which is missing'
+FROM absent
+ORDER BY source, role, dp, mp

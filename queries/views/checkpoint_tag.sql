@@ -1,0 +1,117 @@
+/*---
+title = "Every checkpoint: what it should hold, what it holds, and whether a run can resume from it"
+doc   = "width is the number of data-parallel ranks and parallel that of model-parallel ones, as the files say; expected is the number of shard files that makes. named: a tag file points to it. complete: every expected file is there and whole. settled: named, or not newer than what the tag file names; a checkpoint that is not settled may have been in the making when the run ended."
+reads = ["checkpoint_shard", "checkpoint_file"]
+materialize = true
+[returns]
+run_id = "VARCHAR"
+checkpoint = "VARCHAR"
+root = "VARCHAR"
+tag = "VARCHAR"
+step = "BIGINT"
+zero_stage = "BIGINT"
+width = "BIGINT"
+parallel = "BIGINT"
+expected = "BIGINT"
+present = "BIGINT"
+whole = "BIGINT"
+optimizers = "BIGINT"
+models = "BIGINT"
+complete = "BOOLEAN"
+named = "BOOLEAN"
+settled = "BOOLEAN"
+named_by = "VARCHAR"
+[[case]]
+name = "two ranks of stage 1: one tag whole and named, one later tag that lacks a shard"
+given.checkpoint_file = """
+source   | container | points_to
+c/latest | tag       | global_step20
+"""
+given.checkpoint_shard = """
+source | checkpoint      | root | tag           | tag_step | role      | dp | mp | status   | partition_count | dp_world_size | zero_stage
+c/l    | c               | c    | c             |          | tag       |    |    | complete |                 |               |
+a      | c/global_step20 | c    | global_step20 | 20       | model     |    | 0  | complete |                 | 2             | 1
+b      | c/global_step20 | c    | global_step20 | 20       | optimizer | 0  | 0  | complete | 2               |               | 1
+d      | c/global_step20 | c    | global_step20 | 20       | optimizer | 1  | 0  | complete | 2               |               | 1
+e      | c/global_step30 | c    | global_step30 | 30       | model     |    | 0  | complete |                 | 2             | 1
+f      | c/global_step30 | c    | global_step30 | 30       | optimizer | 0  | 0  | damaged  | 2               |               | 1
+"""
+expect = """
+tag           | step | width | parallel | expected | present | whole | complete | named | settled | named_by
+global_step20 | 20   | 2     | 1        | 3        | 3       | 3     | true     | true  | true    | c/latest
+global_step30 | 30   | 2     | 1        | 3        | 2       | 1     | false    | false | false   |
+"""
+[[case]]
+name = "stage 3 writes a model file per rank"
+given.checkpoint_shard = """
+source | checkpoint | root | tag | role        | dp | mp | status   | partition_count | dp_world_size | zero_stage
+a      | c/t        | c    | t   | model_shard | 0  | 0  | complete |                 | 2             | 3
+b      | c/t        | c    | t   | optimizer   | 0  | 0  | complete | 2               |               | 3
+d      | c/t        | c    | t   | optimizer   | 1  | 0  | complete | 2               |               | 3
+"""
+expect = """
+tag | width | expected | present | complete | named | settled
+t   | 2     | 4        | 3       | false    | false | false
+"""
+---*/
+WITH pointers AS (
+    SELECT
+        run_id, source,
+        coalesce(nullif(regexp_extract(source, '^(.*)/[^/]*$', 1), ''), '.') AS root,
+        points_to
+    FROM checkpoint_file
+    WHERE container = 'tag' AND points_to IS NOT NULL
+),
+
+tags AS (
+    SELECT
+        run_id, checkpoint, any_value(root) AS root, any_value(tag) AS tag,
+        coalesce(any_value(tag_step), max(global_steps)) AS step,
+        max(zero_stage) AS zero_stage,
+        -- The newest word on the width is the content's; a file name alone also counts.
+        greatest(
+            coalesce(max(partition_count) FILTER (WHERE role = 'optimizer'), 0),
+            coalesce(max(dp_world_size), 0),
+            coalesce(max(dp + 1) FILTER (WHERE role IN ('optimizer', 'model_shard')), 0)
+        ) AS width,
+        greatest(coalesce(max(mp_world_size), 1), coalesce(max(mp + 1), 1)) AS parallel,
+        count(*) FILTER (WHERE role = 'optimizer') AS optimizers,
+        count(*) FILTER (WHERE role IN ('model', 'model_shard')) AS models,
+        count(*) FILTER (WHERE role = 'model_shard') AS model_shards,
+        count(*) FILTER (WHERE role IN ('optimizer', 'model', 'model_shard')) AS present,
+        count(*) FILTER (WHERE role IN ('optimizer', 'model', 'model_shard') AND status = 'complete') AS whole,
+        bool_and(status = 'complete') AS sound
+    FROM checkpoint_shard
+    WHERE role <> 'tag'
+    GROUP BY run_id, checkpoint
+    HAVING count(*) FILTER (WHERE role IN ('optimizer', 'model', 'model_shard')) > 0
+),
+
+counted AS (
+    SELECT
+        tags.*,
+        CASE WHEN optimizers > 0 OR zero_stage >= 1 THEN width * parallel ELSE 0 END
+        + CASE WHEN model_shards > 0 OR (zero_stage = 3 AND optimizers > 0) THEN width * parallel ELSE parallel END AS expected
+    FROM tags
+),
+
+judged AS (
+    SELECT
+        counted.*,
+        pointers.source AS named_by,
+        max(CASE WHEN pointers.source IS NOT NULL THEN counted.step END)
+            OVER (PARTITION BY counted.run_id, counted.root) AS named_step
+    FROM counted
+    LEFT JOIN pointers
+        ON counted.run_id = pointers.run_id AND counted.root = pointers.root AND counted.tag = pointers.points_to
+)
+
+SELECT
+    run_id, checkpoint, root, tag, step, zero_stage, width, parallel, expected, present, whole, optimizers, models,
+    sound AND present >= expected AS complete,
+    named_by IS NOT NULL AS named,
+    named_by IS NOT NULL OR coalesce(step < named_step, false)
+    OR coalesce(step < max(step) OVER (PARTITION BY run_id, root), false) AND named_step IS NULL AS settled,
+    named_by
+FROM judged
+ORDER BY run_id, root, step NULLS FIRST, tag
