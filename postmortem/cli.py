@@ -15,9 +15,23 @@ from postmortem.errors import FoundError, PostmortemError
 if TYPE_CHECKING:
     from postmortem.query import Session
 
+
+def _default_store() -> Path:
+    """The store that postmortem.toml in the working directory names, else .postmortem."""
+    import tomllib
+
+    settings = Path("postmortem.toml")
+    try:
+        return Path(tomllib.loads(settings.read_text()).get("store", ".postmortem"))
+    except FileNotFoundError:
+        return Path(".postmortem")
+    except (OSError, ValueError, TypeError) as error:
+        raise PostmortemError(f"{settings} cannot be read: {error}.") from error
+
+
 _store = click.option(
-    "--store", type=click.Path(path_type=Path), default=Path(".postmortem"), envvar="POSTMORTEM_STORE",
-    show_default=True, help="Folder of the ingested runs.",
+    "--store", type=click.Path(path_type=Path), default=_default_store, envvar="POSTMORTEM_STORE",
+    show_default=".postmortem", help="Folder of the ingested runs.",
 )  # fmt: skip
 _jobs = click.option("-j", "--jobs", type=click.IntRange(1), help="Worker processes; default one per core.")
 _engine = click.option(
@@ -44,13 +58,16 @@ def cli(debug: bool) -> None:
 @_engine
 @_checkpoints
 @click.option("--strict", is_flag=True, help="Exit with 1 if anything could not be read.")
+@click.option("--rank-map", type=click.Path(path_type=Path), help='TOML file of "pattern of paths" = rank.')
 def ingest(
-    runs: tuple[str, ...], store: Path, jobs: int | None, url: str, checkpoints: str, strict: bool
-) -> None:
+    runs: tuple[str, ...], store: Path, jobs: int | None, url: str, checkpoints: str, strict: bool,
+    rank_map: Path | None,
+) -> None:  # fmt: skip
     """Read the folders of runs into the store. label=path names a run."""
-    from postmortem.runs import ingest_folders, summary
+    from postmortem.runs import ingest_folders, read_rank_map, summary
 
-    outcomes = ingest_folders(runs, store, url=url, jobs=jobs, options={"checkpoints": checkpoints})
+    options = {"checkpoints": checkpoints} | ({"rank_map": read_rank_map(rank_map)} if rank_map else {})
+    outcomes = ingest_folders(runs, store, url=url, jobs=jobs, options=options)
     console.result(summary(outcomes))
     if strict and any(outcome.issues for found in outcomes.values() for outcome in found):
         raise FoundError("Something could not be read.", "See `postmortem query issues`.")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fnmatch
 import hashlib
+import json
 import os
 import stat
 import zlib
@@ -54,13 +56,22 @@ def _walk(folder: Path) -> Iterator[Path]:
 def _source(run_id: str, folder: Path, file: Path, options: Mapping[str, str]) -> Source:
     path = file.relative_to(folder).as_posix()
     rank, local_rank, host = rank_from_name(path)
+    given = _given_rank(path, options.get("rank_map", ""))
     kind, head, size, mark = _look(folder, file)
     if kind == "file":
         kind = "empty" if not size else _claim(path, inflate(head))
     digest = hashlib.blake2b(
         f"{_fingerprint()}|{path}|{size}|{mark}|{sorted(options.items())}".encode() + head, digest_size=16
     ).hexdigest()
-    return Source(run_id, path, file, kind, size, digest, rank, local_rank, host, options)
+    if given is not None:
+        rank, local_rank = given, None
+    return Source(run_id, path, file, kind, size, digest, rank, local_rank, host, given is not None, options)
+
+
+def _given_rank(path: str, rank_map: str) -> int | None:
+    """The rank that the first fitting pattern of a rank map ({"pattern": rank} as JSON) gives a file."""
+    patterns: dict[str, int] = json.loads(rank_map) if rank_map else {}
+    return next((rank for pattern, rank in patterns.items() if fnmatch.fnmatchcase(path, pattern)), None)
 
 
 def _look(folder: Path, file: Path) -> tuple[str, bytes, int, int]:

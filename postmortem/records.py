@@ -24,6 +24,7 @@ class Source:
         rank: global rank that the file's name states, or None.
         local_rank: local rank that the file's name states, or None.
         host: host that the file's name states, or None.
+        rank_given: whether the user gave `rank` (--rank-map), so that it outranks what the file says.
         options: what the user asked of parsers (for example {"checkpoints": "deep"}).
 
     """
@@ -37,6 +38,7 @@ class Source:
     rank: int | None = None
     local_rank: int | None = None
     host: str | None = None
+    rank_given: bool = False
     options: Mapping[str, str] = field(default_factory=dict)
 
 

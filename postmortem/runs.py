@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -31,6 +33,23 @@ def ingest_folders(
     if len(set(names)) < len(names):
         raise InputError("Two folders have the same name.", "Give each a label: before=a/run after=b/run.")
     return ingesting.ingest(dict(pairs), store, url=url, jobs=jobs, options=options)
+
+
+def read_rank_map(file: Path | None) -> str:
+    """Read a rank map, a TOML file of `"pattern of paths" = rank`, and return it as JSON.
+
+    Raises:
+        InputError: it cannot be read, or a rank is no number.
+    """
+    if file is None:
+        return ""
+    try:
+        ranks = tomllib.loads(file.read_text())
+    except (OSError, ValueError) as error:
+        raise InputError(f"The rank map {file} cannot be read: {error}.") from error
+    if not all(isinstance(rank, int) and rank >= 0 for rank in ranks.values()):
+        raise InputError(f'The rank map {file} must hold lines like "worker3/*.json.gz" = 3.')
+    return json.dumps(ranks)
 
 
 def _label(text: str) -> tuple[str, Path]:

@@ -152,7 +152,9 @@ def _judge_leak(session: Session) -> tuple[str, str]:
     paired = [row for row in grown if row["after_slope"] is not None]
     # A profiler window of a few steps adds nothing where the whole run was recorded as well.
     paired = [row for row in paired if row["after_steps"] >= LEAST_LEAK_STEPS] or paired
-    if not paired or {row["kind"] for row in grown} - {row["kind"] for row in rows if row["after_slope"] is not None}:
+    if not paired or {row["kind"] for row in grown} - {
+        row["kind"] for row in rows if row["after_slope"] is not None
+    }:
         return "undecided", "Memory that grew before was not recorded in the after-run."
     growing = [row for row in paired if row["after_kind"] == "growing"]
     if growing:

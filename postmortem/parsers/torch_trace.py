@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -58,7 +58,7 @@ def parse(source: Source) -> Iterator[Parsed]:
     known = head.metadata(reader.head, b"}")
     early = _look_ahead(source, known)
     clock = Clock(head.base_time(early))
-    who = head.identify(source.path, early, None, source.rank)
+    who = _who(source, early, None)
     counts = _Counts()
     for piece in reader.pieces():
         if isinstance(piece, Issue):
@@ -103,6 +103,12 @@ def _look_ahead(source: Source, known: dict[str, Any]) -> dict[str, Any]:
     return known | {key: value for key in missing if (value := head.find(end, key)) is not None}
 
 
+def _who(source: Source, stated: Mapping[str, Any], pid: int | None) -> head.Identity:
+    """Whose trace it is: what the user says outranks what the file says."""
+    who = head.identify(source.path, stated, pid, source.rank)
+    return who._replace(rank=source.rank, rank_origin="rank_map") if source.rank_given else who
+
+
 def _events(piece: Piece, clock: Clock, rank: int | None, counts: _Counts) -> Batch:
     cells = columns.columns(piece.text, piece.events, clock)
     first = counts.events
@@ -131,7 +137,7 @@ def _warnings(clock: Clock, early: dict[str, Any], stated: dict[str, Any]) -> It
 def _summary(
     source: Source, stated: dict[str, Any], clock: Clock, counts: _Counts, dropped: int
 ) -> Iterator[Batch]:
-    who = head.identify(source.path, stated, counts.pid, source.rank)
+    who = _who(source, stated, counts.pid)
     yield Batch(
         "trace",
         {
