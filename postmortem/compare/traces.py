@@ -1,4 +1,4 @@
-"""Is a slowness that profiler traces showed gone from the traces of the after-run?"""
+"""Whether a slowness that profiler traces showed is gone from the traces of the after-run."""
 
 from __future__ import annotations
 
@@ -20,10 +20,16 @@ def judge_traced(session: Session, fault: Mapping[str, Any]) -> tuple[str, str]:
     rows = {row["phase"]: row for row in session.rows("trace_phases_compared", before=before, after=after)}
     step = rows.get("step")
     if step is None or step["after_steps"] < LEAST_STEPS:
-        return "undecided", "Traces showed it before, and the after-run has too few profiled steps to show it."
+        return (
+            "undecided",
+            "Traces showed it before, and the after-run has too few profiled steps to show it.",
+        )
     missing = _ranks(session, before) - _ranks(session, after)
     if missing:
-        return "undecided", f"Traces showed it before, and ranks {sorted(missing)} have no trace in the after-run."
+        return (
+            "undecided",
+            f"Traces showed it before, and ranks {sorted(missing)} have no trace in the after-run.",
+        )
     said = _said(rows)
     phase = rows.get(_PHASES.get(str(fault.get("finding")), ""))
     if phase and phase["after_ms"] > REST * phase["before_ms"]:
@@ -35,7 +41,9 @@ def judge_traced(session: Session, fault: Mapping[str, Any]) -> tuple[str, str]:
 
 def _ranks(session: Session, run: str) -> set[int]:
     session.need(["trace_step"])
-    rows = session.connection.execute("SELECT DISTINCT rank FROM trace_step WHERE run_id = $run", {"run": run})
+    rows = session.connection.execute(
+        "SELECT DISTINCT rank FROM trace_step WHERE run_id = $run", {"run": run}
+    )
     return {row[0] for row in rows.fetchall()}
 
 

@@ -79,7 +79,12 @@ def decode(piece: bytes) -> list[Event]:
 
     Raises:
         msgspec.DecodeError: the piece is not that.
+
     """
+    try:
+        piece.decode()  # msgspec does not look at the encoding of what it leaves raw
+    except UnicodeDecodeError as error:
+        raise msgspec.DecodeError(str(error)) from error
     return _decode_events(b"[" + piece + b"]")
 
 

@@ -100,6 +100,9 @@ class Reader:
             yield Issue(
                 "malformed", message, offset=self.offset + (rescue.first or 0), dropped=rescue.dropped
             )
+        if rescue.mended:
+            message = f"{rescue.mended} events break the rules of JSON and were mended: quotes, escapes, numbers, encoding."
+            yield Issue("malformed", message, offset=self.offset)
         self._skip(rescue.used)
         self._closed = rescue.closed
 

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import msgspec
 
 from postmortem.parsers import _trace_columns as columns
+from postmortem.parsers import _trace_mend as mend
 from postmortem.parsers import _trace_scan as scan
 
+_START = rb'\{\s*"(?:ph|cat|name|pid|tid|ts|dur|id|s|bp|args)"\s*:'
 # A border between events: the keys are those that writers of the format put first.
-BORDER = re.compile(rb'(?<=\})\s*,\s*(?=\{\s*"(?:ph|cat|name|pid|tid|ts|dur|id|s|bp|args)"\s*:)')
+BORDER = re.compile(rb"(?<=\})\s*,\s*(?=" + _START + rb")")
+_EVENT = re.compile(_START)
 _CLOSE = re.compile(rb"\s*,?\s*\]")
 _LOST_CLOSE = re.compile(rb'\}\s*\](?=\s*(?:,\s*"[A-Za-z_]+"\s*:\s*["\d{\[]|\}\s*\Z))')
+_BETWEEN = b" \t\r\n,"
 
 
 class Rescue(NamedTuple):
@@ -22,6 +27,7 @@ class Rescue(NamedTuple):
     Attributes:
         text: the good events, joined by commas.
         events: the same, decoded.
+        mended: number of events that had to be mended.
         dropped: number of pieces that stayed unreadable.
         first: offset of the first of them in the stretch, or None.
         used: bytes of the stretch that are done with.
@@ -30,6 +36,7 @@ class Rescue(NamedTuple):
 
     text: bytes
     events: list[columns.Event]
+    mended: int
     dropped: int
     first: int | None
     used: int
@@ -37,48 +44,89 @@ class Rescue(NamedTuple):
 
 
 def rescue(stretch: bytes, *, last: bool) -> Rescue:
-    """Save the events of a stretch that starts at an event; unless it is the last one its last piece is left alone."""
+    """Save the events of a stretch that starts at an event; unless it is the last one, its last piece is left alone."""
     starts = [0, *(m.end() for m in BORDER.finditer(stretch))]
     ends = [*starts[1:], len(stretch)]
-    texts: list[bytes] = []
-    events: list[columns.Event] = []
-    dropped, first = 0, None
-    for start, end in zip(starts, ends, strict=True):
-        if end == len(stretch) and not last and len(starts) > 1:
-            return Rescue(b",".join(texts), events, dropped, first, start, closed=False)
-        piece = stretch[start:end].rstrip(b" \t\r\n,")
-        one, close = _one(piece)
-        if one is None:
-            if piece:
-                dropped += 1
-                first = start if first is None else first
-        else:
-            texts.append(one[0])
-            events += one[1]
-        if close is not None:
-            return Rescue(b",".join(texts), events, dropped, first, start + close, closed=True)
-    return Rescue(b",".join(texts), events, dropped, first, len(stretch), closed=False)
+    done = len(starts) if last or len(starts) == 1 else len(starts) - 1
+    work = _Work(stretch, starts, ends)
+    work.range(0, done)
+    used = work.close if work.close is not None else ends[done - 1]
+    return Rescue(
+        b",".join(work.texts),
+        work.events,
+        work.mended,
+        work.dropped,
+        work.first,
+        used,
+        work.close is not None,
+    )
 
 
-def _one(piece: bytes) -> tuple[tuple[bytes, list[columns.Event]] | None, int | None]:
-    """The event of a piece, as text and decoded; and the offset after the array's closing bracket, if it is here."""
-    empty = _CLOSE.match(piece)
-    if empty:
-        return None, empty.end()
-    for text in (piece, mend(piece)):
-        end = scan.first_value(text)
+class _Work:
+    """The pieces of one stretch, and what was saved so far."""
+
+    def __init__(self, stretch: bytes, starts: list[int], ends: list[int]) -> None:
+        self.stretch = stretch
+        self.starts = starts
+        self.ends = ends
+        self.texts: list[bytes] = []
+        self.events: list[columns.Event] = []
+        self.mended = 0
+        self.dropped = 0
+        self.first: int | None = None
+        self.close: int | None = None
+
+    def range(self, low: int, high: int) -> None:
+        """Save pieces low to high - 1: all at once, and where that fails by halves."""
+        if self.close is not None:
+            return
+        text = self.stretch[self.starts[low] : self.ends[high - 1]].strip(_BETWEEN)
+        if text and self._keep(text):
+            return
+        if high - low == 1:
+            self._one(self.starts[low], text)
+            return
+        middle = (low + high) // 2
+        self.range(low, middle)
+        self.range(middle, high)
+
+    def _keep(self, text: bytes) -> bool:
         try:
-            events = columns.decode(text[:end])
-        except msgspec.DecodeError:
-            continue
-        if events:
-            rest = _CLOSE.match(text, end)
-            return (text[:end], events), (len(piece) - len(text) + rest.end() if rest else None)
-    lost = _LOST_CLOSE.search(piece)
-    return None, lost.end() if lost else None
+            events = columns.decode(text)
+        except (msgspec.DecodeError, RecursionError):
+            return False
+        self.texts.append(text)
+        self.events += events
+        return True
+
+    def _one(self, start: int, piece: bytes) -> None:
+        if not piece:
+            return
+        empty = _CLOSE.match(piece)
+        if empty:
+            self.close = start + empty.end()
+            return
+        for text in _candidates(piece):
+            end = scan.first_value(text)
+            if end and self._keep(text[:end]):
+                self.mended += text is not piece
+                rest = _CLOSE.match(text, end)
+                if rest:
+                    self.close = start + max(len(piece) - len(text) + rest.end(), 1)
+                return
+        self.dropped += 1
+        self.first = start if self.first is None else self.first
+        lost = _LOST_CLOSE.search(piece)
+        if lost:
+            self.close = start + lost.end()
 
 
-def mend(piece: bytes) -> bytes:
-    """Bring bytes that JSON forbids into a form that it allows."""
-    text = piece.decode("utf-8", "replace").encode()
-    return re.sub(rb"[\x00-\x1f]", b" ", text)
+def _candidates(piece: bytes) -> Iterator[bytes]:
+    """Readings of one damaged event, the most faithful first."""
+    yield piece
+    yield from mend.attempts(piece)
+    # The end of an event may be missing: another one begins inside the piece.
+    inner = [match.start() for match in _EVENT.finditer(piece, 1)]
+    if inner:
+        yield piece[inner[-1] :]
+        yield from mend.attempts(piece[inner[-1] :])

@@ -47,7 +47,10 @@ def test_straggler_on_gloo(traced, truth):
 
 
 def test_memory_slopes_are_exact_on_every_rank(ask, traced, truth):
-    for run, key in (("gloo_before", "slope_before_bytes_per_step"), ("gloo_after", "slope_after_bytes_per_step")):
+    for run, key in (
+        ("gloo_before", "slope_before_bytes_per_step"),
+        ("gloo_after", "slope_after_bytes_per_step"),
+    ):
         rows = ask("SELECT rank, slope, least, most FROM trace_memory_slope ORDER BY rank", run)
         assert [(r["rank"], r["slope"], r["least"], r["most"]) for r in rows] == [
             (rank, truth[GLOO][key], truth[GLOO][key], truth[GLOO][key]) for rank in range(4)
