@@ -30,7 +30,7 @@ def compare(session: Session, *, bound: float = 0.03, run_noise: float = 0.01) -
     before, after = session.runs
     sides = tuple(diagnose(session.only(run)) for run in (before, after))
     changed = changes(session)
-    speed = throughput(session, sides, changed, bound=bound, run_noise=run_noise)
+    speed = throughput(session, changed, bound=bound, run_noise=run_noise)
     growing = memory(session)
     judged = judge_faults(session, sides, changed, bound=bound)
     verdict, why = overall(judged, speed, growing)

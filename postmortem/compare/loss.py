@@ -1,4 +1,4 @@
-"""Do the two loss curves agree where both runs have them?"""
+"""Whether the two loss curves agree where both runs have them."""
 
 from __future__ import annotations
 

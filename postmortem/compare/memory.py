@@ -1,4 +1,4 @@
-"""Does memory grow, before and after, per rank and kind?"""
+"""Whether memory grows, before and after, per rank and kind."""
 
 from __future__ import annotations
 

@@ -1,48 +1,120 @@
-"""Are steps faster or slower after than before, and can the two be compared at all?"""
+"""Whether steps are faster or slower after than before, and whether the two can be compared at all."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from postmortem.compare.steps import Steps, known, shown, steps_of
+from postmortem.compare.work import Work, work
 from postmortem.query import Session
-from postmortem.stats import change_points, judge_ratio, ratio_of_medians, steady
+from postmortem.stats import StepTimes, compare_step_times
+from postmortem.stats.throughput import Side
 
-Sides = tuple[Mapping[str, Any], ...]
+NOT_SAME = "The work per step is not the same"
 
 
 def throughput(
-    session: Session, sides: Sides, changed: Sequence[Mapping[str, Any]], *, bound: float, run_noise: float
+    session: Session, changed: Sequence[Mapping[str, Any]], *, bound: float, run_noise: float
 ) -> dict[str, Any]:
-    """The ratio of typical step times (after / before) with its interval and word."""
-    before, after = (_steady(session, run) for run in session.runs)
-    ratio = ratio_of_medians(before, after, run_noise=run_noise)
-    inside = any(len(change_points(part)) for part in (before, after) if len(part))
-    judged = judge_ratio(ratio, equivalence=bound, change_inside=inside)
-    work = [change["what"] for change in changed if change["kind"] in {"workload", "topology"}]
-    word, why = judged.word, judged.why
-    if work:
-        word, why = "undecided", f"The work per step is not the same: {', '.join(work)} changed."
+    """The ratio of typical step times (after / before) with its interval and word, and what stands behind it.
+
+    Where only the batch differs, time per sample is compared instead; where the work differs otherwise, the
+    numbers are shown and the word is undecided.
+    """
+    runs = [steps_of(session, run) for run in session.runs]
+    task = work(session, changed)
+    scale = task.scale or 1.0
+    found = compare_step_times(
+        runs[0].seconds, runs[1].seconds / scale,
+        scheduled=[run.scheduled for run in runs], run_noise=run_noise, equivalence=bound,
+    )  # fmt: skip
+    sides = (found.before, found.after)
     return {
-        "verdict": word,
+        **_verdict(found, task),
+        "comparable": task.comparable,
+        "different_work": list(task.changed),
+        "steady": {name: _span(run, side) for name, run, side in zip(("before", "after"), runs, sides, strict=True)},
+        "sides": {
+            name: _side(run, side, factor)
+            for name, run, side, factor in zip(("before", "after"), runs, sides, (1.0, scale), strict=True)
+        },
+        "phases": _phases(session, runs, sides),
+        "break_even_noise": known(found.judgement.break_even_noise),
+        "assumptions": {"bound": bound, "run_noise": run_noise, "wander": known(found.ratio.wander)},
+        "more_steps": found.judgement.more_steps,
+        "more_runs": found.judgement.more_runs,
+        "query": "step_times_compared",
+    }  # fmt: skip
+
+
+def _verdict(found: StepTimes, task: Work) -> dict[str, Any]:
+    ratio, judged = found.ratio, found.judgement
+    unit, why = "step time after / before", judged.why
+    if not task.comparable and task.scale is not None:
+        unit = "time per sample after / before"
+        why = f"{NOT_SAME} ({', '.join(task.changed)} changed), so time per sample is compared: {why}"
+        why = why.replace("step time changed", "it changed")
+    elif task.scale is None:
+        judged = replace(judged, word="undecided")
+        why = f"{NOT_SAME}: {', '.join(task.changed)} changed."
+    return {
+        "verdict": judged.word,
         "why": why,
-        "ratio": ratio.ratio,
-        "ci": [ratio.low, ratio.high],
+        "ratio": known(ratio.ratio),
+        "ci": [known(ratio.low), known(ratio.high)],
         "n": [ratio.n_before, ratio.n_after],
-        "unit": "step time after / before",
-        "comparable": not work,
-        "assumptions": {"bound": bound, "run_noise": run_noise, "break_even_noise": judged.break_even_noise},
-        "more_steps": judged.more_steps,
-        "more_runs": judged.more_runs,
+        "n_effective": [known(ratio.n_eff_before), known(ratio.n_eff_after)],
+        "unit": unit,
     }
 
 
-def _steady(session: Session, run: str) -> list[float]:
-    session.need(["step_times"])
-    rows = session.connection.execute(
-        "SELECT seconds FROM step_times WHERE run_id = $run ORDER BY step", {"run": run}
-    ).fetchall()
-    values = [float(row[0]) for row in rows]
-    if not values:
+def _span(run: Steps, side: Side) -> list[int] | None:
+    """First and last step of the level that was compared."""
+    steps = run.steps[side.ordinary]
+    if not len(side.part):
+        return None
+    return [int(steps[-len(side.part)]), int(steps[-1])]
+
+
+def _side(run: Steps, side: Side, scale: float) -> dict[str, Any]:
+    """What one run looks like: levels, tails, jitter, what was set aside. Seconds are those of a step."""
+    tails = {name: shown(quantile) for name, quantile in (("p95", side.p95), ("p99", side.p99))}
+    for tail in tails.values():
+        tail["estimate"] = _times(tail["estimate"], scale)
+        tail["ci"] = [_times(limit, scale) for limit in tail["ci"]]
+    return {
+        "typical_seconds": _times(shown(side.typical)["estimate"], scale),
+        "typical_ci": [_times(limit, scale) for limit in shown(side.typical)["ci"]],
+        **tails,
+        "jitter": known(side.jitter),
+        "seconds_per_1000_steps": _times(known(side.per_1000), scale),
+        "set_aside": run.set_aside(side.ordinary),
+        "changes": [
+            {
+                "step": int(run.steps[point.index]),
+                "between": [int(run.steps[point.low_index]), int(run.steps[point.high_index])],
+                "before_seconds": point.before * scale,
+                "after_seconds": point.after * scale,
+                "ratio": point.ratio,
+                "transient": point.transient,
+            }
+            for point in side.changes
+        ],
+    }
+
+
+def _times(value: float | None, scale: float) -> float | None:
+    return None if value is None else value * scale
+
+
+def _phases(session: Session, runs: Sequence[Steps], sides: Sequence[Side]) -> list[dict[str, Any]]:
+    """What each phase that timers measured adds to the change, over the levels that were compared."""
+    spans = [_span(run, side) for run, side in zip(runs, sides, strict=True)]
+    if spans[0] is None or spans[1] is None:
         return []
-    return [value for value, ordinary in zip(values, steady(values), strict=True) if ordinary]
+    before, after = session.runs
+    return session.rows(
+        "phases_compared", before=before, after=after, before_first=spans[0][0], after_first=spans[1][0]
+    )

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from postmortem.stats.change import ChangePoint, change_points
-from postmortem.stats.medians import Interval, Ratio, quantile_interval, ratio_of_medians, spread
+from postmortem.stats.medians import (
+    Interval,
+    Ratio,
+    median_interval,
+    quantile_interval,
+    ratio_of_medians,
+    spread,
+)
 from postmortem.stats.verdict import EQUIVALENCE, Judgement, judge_ratio
 from postmortem.stats.warmup import steady
 
@@ -26,15 +33,16 @@ RUN_NOISE = 0.01  # standard deviation between runs of one job that is assumed w
 class Side:
     """One run: which steps are ordinary (mask of its steps), where its level changed, and how it scatters.
 
-    `part`: ordinary steps of the level that was compared (the last one). `healthy`: those of the first level.
-    `jitter`: scatter of single steps relative to their median. `per_1000`: time of 1000 steps of all kinds,
-    spikes and scheduled work included, in the unit of the step times.
+    `part`: ordinary steps of the level that was compared (the last one), `typical` their median. `healthy`: those
+    of the first level. `jitter`: scatter of single steps relative to their median. `per_1000`: time of 1000 steps
+    of all kinds, spikes and scheduled work included, in the unit of the step times.
     """
 
     ordinary: NDArray[np.bool_]
     changes: tuple[ChangePoint, ...]
     part: Floats
     healthy: Floats
+    typical: Interval
     p95: Interval
     p99: Interval
     jitter: float
@@ -66,6 +74,7 @@ def split_run(x: ArrayLike, scheduled: ArrayLike | None = None) -> Side:
         changes=tuple(_at(point, places) for point in found),
         part=part,
         healthy=healthy,
+        typical=median_interval(part),
         p95=quantile_interval(part, 0.95),
         p99=quantile_interval(part, 0.99),
         jitter=spread(logs),
