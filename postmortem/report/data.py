@@ -1,0 +1,45 @@
+"""Runs the queries behind the charts, one side at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from postmortem.query import Session, queries
+from postmortem.redact import Redactor
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Rows of one query over one run."""
+
+    name: str
+    title: str
+    sql: str
+    rows: Sequence[Row]
+
+
+Data = Mapping[str, Mapping[str, Result]]
+"""side ("before", "after" or "run") -> query name -> its result."""
+
+
+def gather(sessions: Mapping[str, Session]) -> Data:
+    """Ask every query of queries/report over each side's run."""
+    names = [query.name for query in queries().values() if query.folder == "report"]
+    return {side: {name: _ask(session, name) for name in names} for side, session in sessions.items()}
+
+
+def _ask(session: Session, name: str) -> Result:
+    query = queries()[name]
+    return Result(name, query.title, query.sql, session.rows(name))
+
+
+def redacted(data: Data, redactor: Redactor) -> Data:
+    """The same data with every text redacted."""
+    return {
+        side: {name: Result(r.name, r.title, r.sql, [redactor.value(row) for row in r.rows]) for name, r in found.items()}
+        for side, found in data.items()
+    }
