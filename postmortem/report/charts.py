@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -92,7 +93,7 @@ def step_time(data: Data, extra: Marks) -> Figure | None:
     raw = [p for side, rows in found.items() for p in _points(side, rows, scale)]
     trend = [p for side, rows in found.items() for p in _trend(side, rows, scale)]
     title = f"step time, {unit}"
-    y = alt.Y("value:Q", title=title, scale=_y_scale([p["value"] for p in raw]))
+    y = _y(title, [p["value"] for p in raw], zero=True)
     tips = [alt.Tooltip("run:N"), alt.Tooltip("step:Q"), alt.Tooltip("value:Q", title=title)]
     layers = [
         *_shading(extra, sides),
@@ -100,7 +101,7 @@ def step_time(data: Data, extra: Marks) -> Figure | None:
             x=marks.step(), y=y, color=marks.colour(sides), detail="run:N", tooltip=tips
         ),
         *_bands(trend, sides, y, tips),
-        *_onsets(extra),
+        *_onsets(extra, raw),
     ]  # fmt: skip
     said = "; ".join(f"{side}: {_summary(rows, scale, unit)}" for side, rows in found.items())
     table = [
@@ -126,12 +127,15 @@ def _summary(rows: Sequence[Row], scale: float, unit: str) -> str:
     )
 
 
-def _y_scale(values: Sequence[float]) -> alt.Scale:
-    # A few very long steps would press the rest flat: a logarithmic axis then.
-    ordered = sorted(values)
-    middle = ordered[len(ordered) // 2]
-    wide = ordered[0] > 0 and ordered[-1] > 8 * middle
-    return alt.Scale(type="log", nice=True) if wide else alt.Scale(zero=True)
+def _y(title: str, values: Sequence[float], *, zero: bool) -> alt.Y:
+    # A few very large values would press the rest flat: a logarithmic axis then.
+    ordered = sorted(values) or [0.0]
+    wide = ordered[0] > 0 and ordered[-1] > 10 * ordered[len(ordered) // 2]
+    if not wide:
+        return alt.Y("value:Q", title=title, scale=alt.Scale(zero=zero), axis=alt.Axis(tickCount=5))
+    decades = range(math.floor(math.log10(ordered[0])), math.ceil(math.log10(ordered[-1])) + 1)
+    ticks = [float(f"{m}e{d}") for d in decades for m in ((1,) if len(decades) > 3 else (1, 3))]
+    return alt.Y("value:Q", title=title, scale=alt.Scale(type="log"), axis=alt.Axis(values=ticks, format="~s"))
 
 
 def _bands(trend: Values, sides: Sequence[str], y: alt.Y, tips: Sequence[alt.Tooltip]) -> list[alt.Chart]:
@@ -150,8 +154,12 @@ def _shading(extra: Marks, sides: Sequence[str]) -> list[alt.Chart]:
     return [marks.shade(spans, sides)] if spans else []
 
 
-def _onsets(extra: Marks) -> list[alt.LayerChart]:
-    return [marks.rules(extra.onsets)] if extra.onsets else []
+def _onsets(extra: Marks, raw: Values) -> list[alt.Chart]:
+    """Onsets inside the picture, with their words on the side that has room."""
+    if not extra.onsets or not raw:
+        return []
+    low, high = min(p["step"] for p in raw), max(p["step"] for p in raw)
+    return marks.rules([o | {"left": o["step"] > (low + high) / 2} for o in extra.onsets if low <= o["step"] <= high])
 
 
 def _thin(rows: Values, most: int = 24) -> Values:
@@ -180,15 +188,15 @@ def _curve(data: Data, extra: Marks, name: str, title: str) -> Figure | None:
     if not raw and not bad:
         return None
     sides = _sides(data)
-    y = alt.Y("value:Q", title=title.lower(), scale=_curve_scale([p["value"] for p in raw]))
+    y = _y(title.lower(), [p["value"] for p in raw], zero=False)
     tips = [alt.Tooltip("run:N"), alt.Tooltip("step:Q"), alt.Tooltip("value:Q", title=title.lower())]
-    layers: list[alt.Chart | alt.LayerChart] = [
+    layers: list[alt.Chart] = [
         marks.chart(raw).mark_line(strokeWidth=1.8).encode(
             x=marks.step(), y=y, color=marks.colour(sides), strokeDash=marks.dash(sides), tooltip=tips
         )
     ]  # fmt: skip
     grouped = _nonfinite(bad)
-    layers += _crosses(grouped, sides) if grouped else _onsets(extra)
+    layers += _crosses(grouped, sides, raw) if grouped else _onsets(extra, raw)
     ends = "; ".join(
         f"{side}: from {words.number(rows[0]['first'])} at step {words.number(rows[0]['step'])} to "
         f"{words.number(rows[-1]['last'])} at step {words.number(rows[-1]['last_step'])}"
@@ -205,12 +213,6 @@ def _curve(data: Data, extra: Marks, name: str, title: str) -> Figure | None:
     return Figure(name.replace("_", "-"), title, sentence, marks.finish(layers), head, table, ("curve", "nonfinite"))
 
 
-def _curve_scale(values: Sequence[float]) -> alt.Scale:
-    ordered = sorted(values) or [0.0]
-    wide = ordered[0] > 0 and ordered[-1] > 20 * ordered[len(ordered) // 2]
-    return alt.Scale(type="log") if wide else alt.Scale(zero=False)
-
-
 def _nonfinite(bad: Values) -> Values:
     """First steps at which values stopped being finite, ranks of one step together."""
     groups: dict[tuple[str, int, str], Values] = {}
@@ -223,14 +225,15 @@ def _nonfinite(bad: Values) -> Values:
     return out[:12]
 
 
-def _crosses(groups: Values, sides: Sequence[str]) -> list[alt.Chart | alt.LayerChart]:
-    placed = [g | {"row": 12 + 15 * i} for i, g in enumerate(groups)]
+def _crosses(groups: Values, sides: Sequence[str], raw: Values) -> list[alt.Chart]:
+    steps = [p["step"] for p in [*raw, *groups]]
+    middle = (min(steps) + max(steps)) / 2
+    placed = [g | {"row": 12 + 15 * i, "left": g["step"] > middle} for i, g in enumerate(groups)]
     base = marks.chart(placed)
-    line = base.mark_rule(strokeWidth=1, strokeDash=[2, 3]).encode(x=marks.step(), color=marks.colour(sides))
+    line = base.mark_rule(strokeWidth=1.2, strokeDash=[2, 3]).encode(x=marks.step(), color=marks.colour(sides))
     y = alt.Y("row:Q", scale=None, axis=None)
     cross = base.mark_point(shape="cross", angle=45, size=90, filled=True, opacity=1).encode(x=marks.step(), y=y, color=marks.colour(sides))
-    word = base.mark_text(align="left", dx=8, fontWeight="bold").encode(x=marks.step(), y=y, text="label:N")
-    return [line, cross, word]
+    return [line, cross, *marks.names([g | {"label": f" {g['label']} "} for g in placed])]
 
 
 def lateness(data: Data, extra: Marks) -> Figure | None:
@@ -246,7 +249,8 @@ def lateness(data: Data, extra: Marks) -> Figure | None:
     layers, height = (_histogram(rows, out, sides), marks.HEIGHT) if many else _per_rank(rows, sides)
     ordered = sorted(rows, key=lambda row: -row["median"])[:3]
     worst = "; ".join(f"{r['run']}: rank {r['rank']} {words.number(r['median'])} ms" for r in ordered)
-    named = f" Apart from the others: {', '.join(f'rank {r["rank"]} ({r["run"]})' for r in out)}." if out else " No rank stands apart."
+    apart = ", ".join(f"rank {r['rank']} ({r['run']})" for r in out)
+    named = f" Apart from the others: {apart}." if out else " No rank stands apart."
     shown = sorted(rows, key=lambda row: -row["median"])[:40] if many else rows
     table = [
         (r["run"], str(r["rank"]), words.number(r["median"]), f"{words.number(r['low'])} to {words.number(r['high'])}", words.number(r["n"]))
@@ -273,12 +277,12 @@ def _per_rank(rows: Values, sides: Sequence[str]) -> tuple[list[alt.Chart], int]
     values = [row | {"who": f"rank {row['rank']}"} for row in rows]
     y = alt.Y("who:N", sort=order, title=None, axis=alt.Axis(grid=False))
     offset = alt.YOffset("run:N", sort=list(sides))
-    base = marks.chart(values).encode(y=y, color=marks.colour(sides), **({"yOffset": offset} if len(sides) > 1 else {}))
+    base = marks.chart(values).encode(y=y, color=marks.colour(sides, ""), **({"yOffset": offset} if len(sides) > 1 else {}))
     x = "ms behind the earliest rank"
     tips = ["run:N", "rank:Q", alt.Tooltip("median:Q", format=".4~g"), alt.Tooltip("low:Q", format=".4~g"), alt.Tooltip("high:Q", format=".4~g"), "n:Q"]
     bar = base.mark_rule(strokeWidth=3, opacity=0.45).encode(x=alt.X("low:Q", title=x), x2="high:Q")
     point = base.mark_point(filled=True, size=70, opacity=1).encode(
-        x=alt.X("median:Q"), tooltip=tips, shape=alt.Shape("run:N", scale=alt.Scale(domain=list(sides), range=["square", "circle"][: len(sides)]), legend=None)
+        x=alt.X("median:Q"), tooltip=tips, shape=marks.shape(sides)
     )
     return [bar, point], max(90, len(order) * len(sides) * 15 + 30)
 
@@ -292,8 +296,8 @@ def _histogram(rows: Values, out: Values, sides: Sequence[str]) -> list[alt.Char
         counts[key] = counts.get(key, 0) + 1
     values = [{"run": s, "x": b * width, "x2": (b + 1) * width, "ranks": c} for (s, b), c in counts.items()]
     bars = marks.chart(values).mark_bar(opacity=0.6).encode(
-        x=alt.X("x:Q", title="median lateness, ms"), x2="x2:Q", color=marks.colour(sides), tooltip=["run:N", "x:Q", "ranks:Q"],
-        y=alt.Y("ranks:Q", title="ranks", scale=alt.Scale(type="symlog")), stroke=marks.colour(sides, legend=False).to_dict() and alt.Stroke("run:N", legend=None),
+        x=alt.X("x:Q", title="median lateness, ms"), x2="x2:Q", color=marks.colour(sides, "square"), tooltip=["run:N", "x:Q", "ranks:Q"],
+        y=alt.Y("ranks:Q", title="ranks", scale=alt.Scale(type="symlog")),
     )  # fmt: skip
     named = [{"run": r["run"], "x": r["median"], "label": f"rank {r['rank']}", "row": 10 + 14 * (i % 8)} for i, r in enumerate(out)]
     word = marks.chart(named).mark_text(align="right", dx=-4, fontWeight="bold").encode(
@@ -315,7 +319,7 @@ def memory(data: Data, extra: Marks) -> Figure | None:
     values = [{"run": r["run"], "series": r["series"], "step": r["step"], "value": float(f"{r['bytes'] / scale:.7g}")} for r in rows]
     title = f"{kind.replace('_', ' ')}, {unit}"
     lines = marks.chart(values).mark_line(strokeWidth=1.8, opacity=0.9).encode(
-        x=marks.step(), y=alt.Y("value:Q", title=title, scale=alt.Scale(zero=False)), detail="series:N",
+        x=marks.step(), y=_y(title, [], zero=False), detail="series:N",
         color=marks.colour(sides), strokeDash=marks.dash(sides), tooltip=["run:N", "series:N", "step:Q", alt.Tooltip("value:Q", title=title)],
     )  # fmt: skip
     ends = [v for i, v in enumerate(values) if i + 1 == len(values) or (values[i + 1]["run"], values[i + 1]["series"]) != (v["run"], v["series"])]

@@ -84,10 +84,10 @@ def number(value: Any, digits: int = 3) -> str:
     if x is None:
         return "unknown" if value is None else str(value)
     if x == int(x) and abs(x) < 1e15:
-        return f"{int(x):,}".replace(",", "\u202f")
+        return f"{int(x):,}"
     size = math.floor(math.log10(abs(x)))
     if -4 < size < 6:
-        return f"{x:,.{max(0, digits - 1 - size)}f}".replace(",", "\u202f")
+        return f"{x:,.{max(0, digits - 1 - size)}f}"
     return f"{x:.{digits - 1}e}"
 
 

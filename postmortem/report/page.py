@@ -1,0 +1,153 @@
+"""Model and charts -> one HTML file that loads nothing, runs nothing it was not built with, and reads without scripts."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from postmortem.query import queries
+from postmortem.report import charts, svg, view, words
+from postmortem.report.data import Data, Result
+
+_FOLDER = Path(__file__).parent
+LARGEST = 2_000_000
+"""B that a report may have: it has to pass as an attachment of a ticket or a mail."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A chart as the template takes it: `svg` and `json` are safe text, the rest is escaped there."""
+
+    name: str
+    title: str
+    sentence: str
+    svg: str
+    json: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    queries: Sequence[str]
+    more: int = 0
+
+
+def render(document: view.Document, data: Data, *, static: bool, redacted: bool) -> str:
+    """The page of a document whose texts are redacted already.
+
+    Args:
+        document: the JSON of `diagnose` or `compare`.
+        data: rows of queries/report for each side.
+        static: leave every script out.
+        redacted: whether names were replaced, which the page says.
+    """
+    page = view.build(document)
+    drawn = [_draw(figure) for figure in charts.build(data, marks(document))]
+    text = _fill(page, drawn, document, data, static=static, redacted=redacted)
+    if len(text.encode()) > LARGEST and not static:  # the pictures say the same without their scripts
+        text = _fill(page, drawn, document, data, static=True, redacted=redacted)
+    return text
+
+
+def _fill(
+    page: view.Page, drawn: Sequence[Drawn], document: view.Document, data: Data, *, static: bool, redacted: bool
+) -> str:
+    css, boot = _file("page.css"), _file("boot.js")
+    bundle = "" if static else _bundle()
+    values: dict[str, Any] = {
+        "page": page, "figures": drawn, "sources": _sources(page, data), "static": static, "redacted": redacted,
+        "css": css, "boot": boot, "bundle": bundle, "facts": "" if static else svg.script_json(document),
+        "csp": _policy(css, [] if static else [bundle, boot]), "glossary": words.GLOSSARY, "version": _version(),
+    }  # fmt: skip
+    return _template().render(values)
+
+
+def _draw(figure: charts.Figure) -> Drawn:
+    return Drawn(
+        figure.name, figure.title, figure.sentence, svg.draw(figure.spec, figure.name), svg.script_json(figure.spec),
+        figure.head, figure.rows, figure.queries,
+    )  # fmt: skip
+
+
+def marks(document: view.Document) -> charts.Marks:
+    """Onsets, steady parts and slopes that the verdicts state, for the charts."""
+    found = view.sides(document)
+    onsets = [
+        {"step": fault["onset_step"], "label": _onset_label(side, fault)}
+        for side, part in found.items() for fault in part.get("faults") or [] if fault.get("onset_step") is not None
+    ]  # fmt: skip
+    throughput = document.get("throughput") or {}
+    steady = {side: tuple(span) for side, span in (throughput.get("steady") or {}).items() if span}
+    slopes = {
+        (side, str(row.get("kind")), row.get("rank")): row[side]["slope"]
+        for row in document.get("memory") or [] for side in ("before", "after")
+        if isinstance(row.get(side), Mapping) and words.finite(row[side].get("slope")) is not None
+    }  # fmt: skip
+    return charts.Marks(onsets[:6], steady, slopes)
+
+
+def _onset_label(side: str, fault: Mapping[str, Any]) -> str:
+    where = "" if side == "run" else f" ({side})"
+    return f"{words.fault(fault.get('fault'))}{where}"
+
+
+def _sources(page: view.Page, data: Data) -> dict[str, Any]:
+    """Name -> title and SQL of every query that stands behind the page."""
+    asked = {name: result for found in data.values() for name, result in found.items()}
+    known = queries()
+    for name in [*(n for fault in page.faults for n in fault.findings), *page.queries]:
+        if name in known and name not in asked:
+            asked[name] = Result(name, known[name].title, known[name].sql, ())
+    return asked
+
+
+def _policy(css: str, scripts: Iterable[str]) -> str:
+    """Content security policy: nothing loads; only the scripts with these hashes run.
+
+    Vega sets styles of its own in the interactive page, so that one has to allow them.
+    """
+    allowed = " ".join(f"'sha256-{_hash(text)}'" for text in scripts)
+    style = "'unsafe-inline'" if allowed else f"'sha256-{_hash(css)}'"
+    script = f" script-src {allowed};" if allowed else ""
+    return f"default-src 'none';{script} style-src {style}; img-src data:; base-uri 'none'; form-action 'none'"
+
+
+def _hash(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+@cache
+def _bundle() -> str:
+    import vl_convert
+
+    text: str = vl_convert.javascript_bundle()
+    if "</script" in text.lower() or "<!--" in text:
+        raise ValueError("The Vega bundle cannot be put into a page safely.")
+    return text
+
+
+@cache
+def _file(name: str) -> str:
+    return (_FOLDER / name).read_text(encoding="utf-8")
+
+
+@cache
+def _template() -> Any:
+    environment = Environment(
+        loader=FileSystemLoader(_FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.globals.update(tone=words.tone, symbol=words.symbol, number=words.number)
+    return environment.get_template("page.html")
+
+
+@cache
+def _version() -> str:
+    try:
+        return version("train-postmortem")
+    except PackageNotFoundError:
+        return "(checkout)"
