@@ -8,10 +8,14 @@ from typing import Any
 
 MASK = "[secret]"
 
-_WORDS = r"(?:pass(?:word|wd|phrase)?|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credentials?|auth)"
+_WORDS = (
+    r"(?:pass(?:word|wd|phrase)?|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credentials?|auth)"
+)
 _SECRET_KEY = re.compile(rf"(?i)(?:^|[_.\-]){_WORDS}(?:$|[_.\-])|(?:password|passwd|apikey|accesskey)$")
 # Words that hold "token" or "key" and are settings of training, not secrets.
-_HARMLESS = re.compile(r"(?i)tokens|tokeniz|max_.*token|token_(?:id|type|len|count|embed)|(?:bos|eos|pad|unk|mask|sep|cls)_token")
+_HARMLESS = re.compile(
+    r"(?i)tokens|tokeniz|max_.*token|token_(?:id|type|len|count|embed)|(?:bos|eos|pad|unk|mask|sep|cls)_token"
+)
 # Shapes that issuers document: AWS, GitHub, GitLab, Hugging Face, Slack, Google, OpenAI and Anthropic, npm, PyPI, JWT.
 _SHAPES = (
     r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
@@ -32,7 +36,9 @@ _URL_LOGIN = re.compile(r"(?i)\b([a-z][a-z0-9+.\-]{0,20}://)[^\s/@:'\"]*:[^\s/@'
 _HEADER = re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9+/=._~\-]{8,}")
 # key=value, key: value, "key": "value", --key value, '--key', 'value'; lengths are bounded to stay linear
 _PAIR = re.compile(
-    r"(?i)(?P<key>[\w.\-]{0,64}" + _WORDS + r"[\w.\-]{0,64})(?P<sep>['\"]?\s{0,3}[=:]\s{0,3}|['\"],\s{0,3}(?=['\"])|\s{1,3}(?=[^\s\-]))"
+    r"(?i)(?P<key>[\w.\-]{0,64}"
+    + _WORDS
+    + r"[\w.\-]{0,64})(?P<sep>['\"]?\s{0,3}[=:]\s{0,3}|['\"],\s{0,3}(?=['\"])|\s{1,3}(?=[^\s\-]))"
     r"(?P<value>\"[^\"\n]*\"|'[^'\n]*'|[^\s,;'\"}\])&]+)"
 )
 _PLAIN_VALUE = re.compile(r"(?i)['\"]?(?:true|false|null|none|-?\d{1,9}(?:\.\d+)?)?['\"]?$")
@@ -73,7 +79,9 @@ _FQDN = re.compile(
     r"(?i)(?<![\w.\-])(?:[a-z0-9\-]{1,63}\.){1,6}(?:com|net|org|edu|gov|local|internal|lan|corp|cluster|cloud)\b"
 )
 _PATH = re.compile(r"(?<![\w.:/<])/(?:[\w.@+\-]+/)+[\w.@+\-]*|\b[A-Za-z]:\\(?:[^\\\s'\"]+\\)+[^\\\s'\"]*")
-_PUBLIC = re.compile(r"/(?:(?:site|dist)-packages|lib/python[\d.]+)/")  # what stands behind it is the library's own layout
+_PUBLIC = re.compile(
+    r"/(?:(?:site|dist)-packages|lib/python[\d.]+)/"
+)  # what stands behind it is the library's own layout
 _NO_HOST = {"localhost", "localhost.localdomain", ""}
 
 

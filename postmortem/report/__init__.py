@@ -16,7 +16,9 @@ from postmortem.report.data import Data, gather, redacted
 __all__ = ["html", "markdown", "write"]
 
 
-def html(document: Mapping[str, Any], data: Data, *, static: bool = False, redact: Redactor | None = None) -> str:
+def html(
+    document: Mapping[str, Any], data: Data, *, static: bool = False, redact: Redactor | None = None
+) -> str:
     """The report as one HTML file of at most 2 MB.
 
     Args:
@@ -25,7 +27,7 @@ def html(document: Mapping[str, Any], data: Data, *, static: bool = False, redac
         static: leave every script out.
         redact: replaces names; without it only secrets are masked.
     """
-    from postmortem.report import page
+    from postmortem.report import page  # noqa: PLC0415 (altair costs a second, and JSON needs none)
 
     hide = redact or Redactor(names=False)
     safe = hide.value(document)
@@ -34,7 +36,7 @@ def html(document: Mapping[str, Any], data: Data, *, static: bool = False, redac
 
 def markdown(document: Mapping[str, Any], *, redact: Redactor | None = None) -> str:
     """The report as Markdown of at most 60 KB."""
-    from postmortem.report import ticket
+    from postmortem.report import ticket  # noqa: PLC0415
 
     return ticket.render((redact or Redactor(names=False)).value(document))
 
@@ -69,7 +71,10 @@ def write(
 def _sessions(session: Session) -> dict[str, Session]:
     if len(session.runs) == 1:
         return {"run": session}
-    return {side: Session(session.store, [run]) for side, run in zip(("before", "after"), session.runs, strict=False)}
+    return {
+        side: Session(session.store, [run])
+        for side, run in zip(("before", "after"), session.runs, strict=False)
+    }
 
 
 def _redactor(document: Mapping[str, Any], views: Mapping[str, Session]) -> Redactor:

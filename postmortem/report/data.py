@@ -40,6 +40,9 @@ def _ask(session: Session, name: str) -> Result:
 def redacted(data: Data, redactor: Redactor) -> Data:
     """The same data with every text redacted."""
     return {
-        side: {name: Result(r.name, r.title, r.sql, [redactor.value(row) for row in r.rows]) for name, r in found.items()}
+        side: {
+            name: Result(r.name, r.title, r.sql, [redactor.value(row) for row in r.rows])
+            for name, r in found.items()
+        }
         for side, found in data.items()
     }

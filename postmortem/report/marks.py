@@ -20,39 +20,63 @@ WIDTH, HEIGHT = 640, 230
 
 def chart(values: Values) -> alt.Chart:
     """A chart over rows given in place."""
-    return alt.Chart(alt.Data(values=values))
+    return alt.Chart(alt.InlineData(values=values))
 
 
 def colour(sides: Sequence[str], symbol: str = "stroke") -> alt.Color:
     """Which run, by colour."""
-    return alt.Color("run:N", scale=alt.Scale(domain=list(sides), range=[COLOURS[s] for s in sides]), legend=_legend(sides, symbol))
+    return alt.Color(
+        "run:N",
+        scale=alt.Scale(domain=list(sides), range=[COLOURS[s] for s in sides]),
+        legend=_legend(sides, symbol),
+    )
 
 
 def dash(sides: Sequence[str]) -> alt.StrokeDash:
     """Which run, by dash pattern."""
-    return alt.StrokeDash("run:N", scale=alt.Scale(domain=list(sides), range=[DASHES[s] for s in sides]), legend=_legend(sides, "stroke"))
+    return alt.StrokeDash(
+        "run:N",
+        scale=alt.Scale(domain=list(sides), range=[DASHES[s] for s in sides]),
+        legend=_legend(sides, "stroke"),
+    )
 
 
 def shape(sides: Sequence[str]) -> alt.Shape:
     """Which run, by shape."""
-    return alt.Shape("run:N", scale=alt.Scale(domain=list(sides), range=[SHAPES[s] for s in sides]), legend=_legend(sides, ""))
+    return alt.Shape(
+        "run:N",
+        scale=alt.Scale(domain=list(sides), range=[SHAPES[s] for s in sides]),
+        legend=_legend(sides, ""),
+    )
 
 
 def _legend(sides: Sequence[str], symbol: str) -> alt.Legend | None:
     # The same in every layer: Vega-Lite merges legends only if they agree.
     if len(sides) < 2:
         return None
-    return alt.Legend(title=None, orient="top", **({"symbolType": symbol, "symbolSize": 400} if symbol else {"symbolSize": 80}))
+    return alt.Legend(
+        title=None,
+        orient="top",
+        **({"symbolType": symbol, "symbolSize": 400} if symbol else {"symbolSize": 80}),
+    )
 
 
 def step(title: str = "step", field: str = "step") -> alt.X:
     """The x axis of training steps."""
-    return alt.X(f"{field}:Q", title=title, scale=alt.Scale(zero=False, nice=False), axis=alt.Axis(format=",d", grid=False, tickMinStep=1, labelOverlap=True, labelFlush=True))
+    return alt.X(
+        f"{field}:Q",
+        title=title,
+        scale=alt.Scale(zero=False, nice=False),
+        axis=alt.Axis(format=",d", grid=False, tickMinStep=1, labelOverlap=True, labelFlush=True),
+    )
 
 
 def shade(spans: Values, sides: Sequence[str]) -> alt.Chart:
     """Steady parts: {run, low, high} in steps, as a faint band of the run's colour."""
-    return chart(spans).mark_rect(opacity=0.09).encode(x=alt.X("low:Q"), x2="high:Q", color=colour(sides))
+    shaded: alt.Chart = (
+        chart(spans).mark_rect(opacity=0.09).encode(x=alt.X("low:Q"), x2="high:Q", color=colour(sides))
+    )
+    return shaded
 
 
 def rules(marks: Values) -> list[alt.Chart]:
@@ -70,14 +94,18 @@ def names(placed: Values) -> list[alt.Chart]:
     for left in (False, True):
         mine = [mark for mark in placed if bool(mark.get("left")) == left]
         if mine:
-            text = chart(mine).mark_text(align="right" if left else "left", dx=-5 if left else 5, fontWeight="bold")
+            text = chart(mine).mark_text(
+                align="right" if left else "left", dx=-5 if left else 5, fontWeight="bold"
+            )
             out.append(text.encode(x=step(), y=y, text="label:N"))
     return out
 
 
 def finish(layers: Sequence[alt.Chart], *, height: int = HEIGHT) -> dict[str, Any]:
     """Layers -> specification that fits light and dark pages."""
-    whole = alt.layer(*layers).properties(width=WIDTH, height=height, autosize=alt.AutoSizeParams(type="fit", contains="padding"))
+    whole = alt.layer(*layers).properties(
+        width=WIDTH, height=height, autosize=alt.AutoSizeParams(type="fit", contains="padding")
+    )
     spec: dict[str, Any] = whole.configure(**_LOOK).to_dict()
     return spec
 

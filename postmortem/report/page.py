@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -14,8 +14,9 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from postmortem.query import queries
-from postmortem.report import charts, svg, view, words
+from postmortem.report import charts, curves, ranks, svg, view, words
 from postmortem.report.data import Data, Result
+from postmortem.report.model import Document, Page, sides
 
 _FOLDER = Path(__file__).parent
 LARGEST = 2_000_000
@@ -37,7 +38,7 @@ class Drawn:
     more: int = 0
 
 
-def render(document: view.Document, data: Data, *, static: bool, redacted: bool) -> str:
+def render(document: Document, data: Data, *, static: bool, redacted: bool) -> str:
     """The page of a document whose texts are redacted already.
 
     Args:
@@ -47,7 +48,7 @@ def render(document: view.Document, data: Data, *, static: bool, redacted: bool)
         redacted: whether names were replaced, which the page says.
     """
     page = view.build(document)
-    drawn = [_draw(figure) for figure in charts.build(data, marks(document))]
+    drawn = [_draw(figure) for figure in _figures(data, marks(document))]
     text = _fill(page, drawn, document, data, static=static, redacted=redacted)
     if len(text.encode()) > LARGEST and not static:  # the pictures say the same without their scripts
         text = _fill(page, drawn, document, data, static=True, redacted=redacted)
@@ -55,7 +56,13 @@ def render(document: view.Document, data: Data, *, static: bool, redacted: bool)
 
 
 def _fill(
-    page: view.Page, drawn: Sequence[Drawn], document: view.Document, data: Data, *, static: bool, redacted: bool
+    page: Page,
+    drawn: Sequence[Drawn],
+    document: Document,
+    data: Data,
+    *,
+    static: bool,
+    redacted: bool,
 ) -> str:
     css, boot = _file("page.css"), _file("boot.js")
     bundle = "" if static else _bundle()
@@ -64,7 +71,18 @@ def _fill(
         "css": css, "boot": boot, "bundle": bundle, "facts": "" if static else svg.script_json(document),
         "csp": _policy(css, [] if static else [bundle, boot]), "glossary": words.GLOSSARY, "version": _version(),
     }  # fmt: skip
-    return _template().render(values)
+    text: str = _template().render(values)
+    return text
+
+
+_CHARTS: Sequence[Callable[[Data, charts.Marks], charts.Figure | None]] = (
+    curves.step_time, ranks.lateness, curves.memory, curves.loss, curves.grad_norm, ranks.timeline,
+)  # fmt: skip
+
+
+def _figures(data: Data, extra: charts.Marks) -> list[charts.Figure]:
+    """Every chart that the data carry."""
+    return [figure for make in _CHARTS if (figure := make(data, extra)) is not None]
 
 
 def _draw(figure: charts.Figure) -> Drawn:
@@ -74,9 +92,9 @@ def _draw(figure: charts.Figure) -> Drawn:
     )  # fmt: skip
 
 
-def marks(document: view.Document) -> charts.Marks:
+def marks(document: Document) -> charts.Marks:
     """Onsets, steady parts and slopes that the verdicts state, for the charts."""
-    found = view.sides(document)
+    found = sides(document)
     onsets = [
         {"step": fault["onset_step"], "label": _onset_label(side, fault)}
         for side, part in found.items() for fault in part.get("faults") or [] if fault.get("onset_step") is not None
@@ -96,7 +114,7 @@ def _onset_label(side: str, fault: Mapping[str, Any]) -> str:
     return f"{words.fault(fault.get('fault'))}{where}"
 
 
-def _sources(page: view.Page, data: Data) -> dict[str, Any]:
+def _sources(page: Page, data: Data) -> dict[str, Any]:
     """Name -> title and SQL of every query that stands behind the page."""
     asked = {name: result for found in data.values() for name, result in found.items()}
     known = queries()
@@ -114,7 +132,9 @@ def _policy(css: str, scripts: Iterable[str]) -> str:
     allowed = " ".join(f"'sha256-{_hash(text)}'" for text in scripts)
     style = "'unsafe-inline'" if allowed else f"'sha256-{_hash(css)}'"
     script = f" script-src {allowed};" if allowed else ""
-    return f"default-src 'none';{script} style-src {style}; img-src data:; base-uri 'none'; form-action 'none'"
+    return (
+        f"default-src 'none';{script} style-src {style}; img-src data:; base-uri 'none'; form-action 'none'"
+    )
 
 
 def _hash(text: str) -> str:
@@ -123,9 +143,9 @@ def _hash(text: str) -> str:
 
 @cache
 def _bundle() -> str:
-    import vl_convert
+    import vl_convert  # noqa: PLC0415 (84 MB)
 
-    text: str = vl_convert.javascript_bundle()
+    text = vl_convert.javascript_bundle()  # type: ignore[call-arg]  # its stub forgets the default
     if "</script" in text.lower() or "<!--" in text:
         raise ValueError("The Vega bundle cannot be put into a page safely.")
     return text
@@ -139,7 +159,11 @@ def _file(name: str) -> str:
 @cache
 def _template() -> Any:
     environment = Environment(
-        loader=FileSystemLoader(_FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=FileSystemLoader(_FOLDER),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     environment.globals.update(tone=words.tone, symbol=words.symbol, number=words.number)
     return environment.get_template("page.html")

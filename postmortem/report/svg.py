@@ -8,7 +8,21 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 _SVG = "http://www.w3.org/2000/svg"
-_TAGS = {"svg", "g", "path", "text", "tspan", "rect", "line", "circle", "defs", "clipPath", "linearGradient", "stop", "title"}
+_TAGS = {
+    "svg",
+    "g",
+    "path",
+    "text",
+    "tspan",
+    "rect",
+    "line",
+    "circle",
+    "defs",
+    "clipPath",
+    "linearGradient",
+    "stop",
+    "title",
+}
 _BANNED = re.compile(r"(?i)^(?:on|href$|style$|.*\}href$|aria-|role)")
 _LOCAL = re.compile(r"url\(#([\w\-]+)\)")
 
@@ -22,14 +36,14 @@ def draw(spec: dict[str, Any], prefix: str) -> str:
     Raises:
         ValueError: Vega could not draw it.
     """
-    import vl_convert
+    import vl_convert  # noqa: PLC0415 (84 MB; cleaning needs none of it)
 
     return clean(vl_convert.vegalite_to_svg(spec, vl_version=_vega_lite(spec)), prefix)
 
 
 def _vega_lite(spec: dict[str, Any]) -> str:
     # "https://vega.github.io/schema/vega-lite/v6.4.1.json" -> "6.4"
-    return ".".join(re.findall(r"\d+", spec["$schema"].rsplit("/", 1)[-1])[:2])
+    return ".".join(re.findall(r"\d+", spec["$schema"].rpartition("/")[2])[:2])
 
 
 def clean(text: str, prefix: str) -> str:

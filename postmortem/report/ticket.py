@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from postmortem.report import view, words
+from postmortem.report.model import Document, FaultView, Page
 
 LARGEST = 60_000
 """B: a comment of GitHub holds 65,536 characters."""
@@ -31,7 +32,7 @@ def code(text: object) -> str:
     return f"{fence} {line} {fence}"
 
 
-def render(document: view.Document) -> str:
+def render(document: Document) -> str:
     """The Markdown of a document whose texts are redacted already."""
     page = view.build(document)
     parts = [*_top(page), *_faults(page), *_changes(page), *_coverage(page)]
@@ -50,7 +51,7 @@ def _fit(parts: Sequence[str]) -> str:
     return "\n".join(kept)
 
 
-def _top(page: view.Page) -> Iterable[str]:
+def _top(page: Page) -> Iterable[str]:
     names = " → ".join(escape(run.name) for run in page.runs) or escape(page.title)
     yield f"## {words.symbol(page.verdict)} {escape(page.headline[:1].upper() + page.headline[1:])}: {names}\n\n{escape(page.why)}\n"
     if page.figures:
@@ -63,21 +64,32 @@ def _top(page: view.Page) -> Iterable[str]:
         yield "**Chain of causes**\n\n" + _table(page.chain.head, page.chain.rows, page.chain.more)
 
 
-def _faults(page: view.Page) -> Iterable[str]:
+def _faults(page: Page) -> Iterable[str]:
     for fault in page.faults:
         facts = "; ".join(f"{k}: {v}" for k, v in fault.facts)
         yield f"### {escape(fault.title[:1].upper() + fault.title[1:])}\n\n1. **Fault.** {escape(fault.statement)} ({escape(facts)})"
-        yield "2. **Mechanism and candidate causes.** " + escape(" ".join(fault.mechanisms)) + "\n" + _causes(fault)
-        tries = [f"   - {escape(e['title'])}: {code(e['change'])}. If right: {escape(e['expect_if_true'])}. If not: {escape(e['expect_if_false'])}." for e in fault.experiments[:8]]
+        yield (
+            "2. **Mechanism and candidate causes.** "
+            + escape(" ".join(fault.mechanisms))
+            + "\n"
+            + _causes(fault)
+        )
+        tries = [
+            f"   - {escape(e['title'])}: {code(e['change'])}. If right: {escape(e['expect_if_true'])}. If not: {escape(e['expect_if_false'])}."
+            for e in fault.experiments[:8]
+        ]
         yield "3. **Experiments.**\n" + "\n".join(tries)
         yield f"4. **Verification.** {escape(fault.verdict)} {escape(fault.why)}\n"
         if fault.evidence.rows:
-            rows = [(where, rank, step, time, code(text)) for where, rank, step, time, text in fault.evidence.rows[:15]]
+            rows = [
+                (where, rank, step, time, code(text))
+                for where, rank, step, time, text in fault.evidence.rows[:15]
+            ]
             more = fault.evidence.more + max(0, len(fault.evidence.rows) - 15)
             yield "Evidence:\n\n" + _table(fault.evidence.head, rows, more, raw=4)
 
 
-def _causes(fault: view.FaultView) -> str:
+def _causes(fault: FaultView) -> str:
     lines = []
     for place, cause in enumerate(fault.causes[:8], 1):
         for_ = "".join(f" [+] {s}" for s in cause["for"])
@@ -86,7 +98,7 @@ def _causes(fault: view.FaultView) -> str:
     return "\n".join(lines)
 
 
-def _changes(page: view.Page) -> Iterable[str]:
+def _changes(page: Page) -> Iterable[str]:
     if page.comparison:
         head, rows = page.changes.head, page.changes.rows[:60]
         more = page.changes.more + max(0, len(page.changes.rows) - 60)
@@ -95,11 +107,13 @@ def _changes(page: view.Page) -> Iterable[str]:
         yield "### Memory growth\n\n" + _table(page.memory.head, page.memory.rows[:32], page.memory.more)
 
 
-def _coverage(page: view.Page) -> Iterable[str]:
+def _coverage(page: Page) -> Iterable[str]:
     yield "### Coverage\n"
     for run in page.runs:
         facts = "; ".join(f"{k}: {v}" for k, v in [*run.facts, *run.coverage])
-        yield f"- {escape(run.name)}: {escape(facts)}\n" + "\n".join(f"  - {escape(s)}" for s in [*run.missing[:20], *run.notes[:20]])
+        yield f"- {escape(run.name)}: {escape(facts)}\n" + "\n".join(
+            f"  - {escape(s)}" for s in [*run.missing[:20], *run.notes[:20]]
+        )
     yield "\n### Limits\n\n" + _list(page.limits)
 
 
@@ -110,5 +124,8 @@ def _list(sentences: Iterable[str]) -> str:
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]], more: int = 0, raw: int | None = None) -> str:
     """A pipe table; column `raw` is Markdown already."""
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    lines += ["| " + " | ".join(c if i == raw else escape(words.cut(c, _CELL)) for i, c in enumerate(row)) + " |" for row in rows]
+    lines += [
+        "| " + " | ".join(c if i == raw else escape(words.cut(c, _CELL)) for i, c in enumerate(row)) + " |"
+        for row in rows
+    ]
     return "\n".join(lines) + "\n" + (f"\n{words.number(more)} more rows are in the store.\n" if more else "")

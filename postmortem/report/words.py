@@ -107,7 +107,7 @@ def size(value: Any) -> str:
 
 def amount(value: Any, unit: str = "") -> str:
     """A number with its unit; bytes are scaled."""
-    if unit.split("/")[0] == "B":
+    if unit.split("/", maxsplit=1)[0] == "B":
         rest = unit[1:]
         return size(value) + rest
     return f"{number(value)} {unit}".strip()
@@ -167,6 +167,8 @@ def cut(text: Any, most: int = 400) -> str:
 
 def _visible(character: str) -> str:
     # Bidirectional overrides can make a line read as something else (Unicode TR36).
-    if character in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069" or (character < " " and character not in "\n\t"):
+    if character in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069" or (
+        character < " " and character not in "\n\t"
+    ):
         return "\ufffd"
     return "\ufffd" if "\ud800" <= character <= "\udfff" or character == "\x7f" else character

@@ -1,0 +1,250 @@
+"""Charts over steps: step time, loss, gradient norm and memory of one run or of two."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import altair as alt
+
+from postmortem.report import marks, words
+from postmortem.report.charts import (
+    Figure,
+    Marks,
+    onsets,
+    points,
+    queried,
+    shading,
+    thin,
+    trends,
+    y_axis,
+)
+from postmortem.report.data import Data, Row
+from postmortem.report.marks import Values
+
+
+def step_time(data: Data, extra: Marks) -> Figure | None:
+    """Step time of the job over steps: every slice's extremes, its median, and the range of its middle 80 %."""
+    found = queried(data, "step_time")
+    if not found:
+        return None
+    sides = list(data)
+    scale, unit = (1e-3, "s") if _typical(found) >= 2000 else (1.0, "ms")
+    raw = [p for side, rows in found.items() for p in points(side, rows, scale)]
+    trend = [p for side, rows in found.items() for p in trends(side, rows, scale)]
+    title = f"step time, {unit}"
+    y = y_axis(title, [p["value"] for p in raw], zero=True)
+    tips = [alt.Tooltip("run:N"), alt.Tooltip("step:Q"), alt.Tooltip("value:Q", title=title)]
+    layers = [
+        *shading(extra, sides),
+        marks.chart(raw).mark_line(opacity=0.45, strokeWidth=1).encode(
+            x=marks.step(), y=y, color=marks.colour(sides), detail="run:N", tooltip=tips
+        ),
+        *_bands(trend, sides, y, tips),
+        *onsets(extra, raw),
+    ]  # fmt: skip
+    said = "; ".join(f"{side}: {_summary(rows, scale, unit)}" for side, rows in found.items())
+    table = [
+        (
+            p["run"],
+            words.number(p["step"]),
+            words.number(p["value"]),
+            f"{words.number(p['low'])} to {words.number(p['high'])}",
+            words.number(p["n"]),
+        )
+        for p in thin(trend)
+    ]
+    head = ("run", "step", f"median, {unit}", "middle 80 %", "n")
+    return Figure(
+        "step-time",
+        "Step time",
+        f"Median step time {said}.",
+        marks.finish(layers),
+        head,
+        table,
+        ("step_time",),
+    )
+
+
+def _typical(found: Mapping[str, Sequence[Row]]) -> float:
+    medians = sorted(
+        row["median"] for rows in found.values() for row in rows if words.finite(row["median"]) is not None
+    )
+    return float(medians[len(medians) // 2]) if medians else 0.0
+
+
+def _summary(rows: Sequence[Row], scale: float, unit: str) -> str:
+    medians = sorted(row["median"] for row in rows)
+    n = sum(row["n"] for row in rows)
+    worst = max(rows, key=lambda row: row["high"])
+    return (
+        f"{words.number(medians[len(medians) // 2] * scale)} {unit} over {words.number(n)} steps, "
+        f"longest {words.number(worst['high'] * scale)} {unit} at step {words.number(worst['high_step'])}"
+    )
+
+
+def _bands(trend: Values, sides: Sequence[str], y: alt.Y, tips: Sequence[alt.Tooltip]) -> list[alt.Chart]:
+    if len(trend) == sum(p["n"] for p in trend):  # one step per slice: the line itself is all there is
+        return []
+    base = marks.chart(trend)
+    band = base.mark_area(opacity=0.18).encode(
+        x=marks.step(), y=alt.Y("low:Q"), y2="high:Q", color=marks.colour(sides)
+    )
+    line = base.mark_line(strokeWidth=2.5).encode(
+        x=marks.step(), y=y, color=marks.colour(sides), strokeDash=marks.dash(sides), tooltip=list(tips)
+    )
+    return [band, line]
+
+
+def loss(data: Data, extra: Marks) -> Figure | None:
+    """Loss over steps."""
+    return _curve(data, extra, "loss", "Loss")
+
+
+def grad_norm(data: Data, extra: Marks) -> Figure | None:
+    """Gradient norm over steps."""
+    return _curve(data, extra, "grad_norm", "Gradient norm")
+
+
+def _curve(data: Data, extra: Marks, name: str, title: str) -> Figure | None:
+    found = {s: [r for r in rows if r["name"] == name] for s, rows in queried(data, "curve").items()}
+    bad = [
+        {"run": s, **r} for s, rows in queried(data, "nonfinite").items() for r in rows if r["name"] == name
+    ]
+    raw = [p for side, rows in found.items() for p in points(side, rows)]
+    if not raw and not bad:
+        return None
+    sides = list(data)
+    y = y_axis(title.lower(), [p["value"] for p in raw], zero=False)
+    tips = [alt.Tooltip("run:N"), alt.Tooltip("step:Q"), alt.Tooltip("value:Q", title=title.lower())]
+    layers: list[alt.Chart] = [
+        marks.chart(raw).mark_line(strokeWidth=1.8).encode(
+            x=marks.step(), y=y, color=marks.colour(sides), strokeDash=marks.dash(sides), tooltip=tips
+        )
+    ]  # fmt: skip
+    grouped = _nonfinite(bad)
+    layers += _crosses(grouped, sides, raw) if grouped else onsets(extra, raw)
+    ends = "; ".join(
+        f"{side}: from {words.number(rows[0]['first'])} at step {words.number(rows[0]['step'])} to "
+        f"{words.number(rows[-1]['last'])} at step {words.number(rows[-1]['last_step'])}"
+        for side, rows in found.items() if rows
+    )  # fmt: skip
+    broke = "".join(f" {g['run']}: {g['label']} from step {words.number(g['step'])}." for g in grouped)
+    table = [
+        (s, words.number(r["step"]), words.number(r["median"]), words.number(r["low"]), words.number(r["high"]), words.number(r["n"]))
+        for s, rows in found.items() for r in rows[:: max(1, -(-len(rows) // 24))]
+    ]  # fmt: skip
+    table += [(g["run"], words.number(g["step"]), g["label"], "", "", words.number(g["n"])) for g in grouped]
+    head = ("run", "step", "median", "lowest", "highest", "n")
+    sentence = f"{title}, {ends or 'no finite value'}.{broke}"
+    return Figure(
+        name.replace("_", "-"), title, sentence, marks.finish(layers), head, table, ("curve", "nonfinite")
+    )
+
+
+def _nonfinite(bad: Values) -> Values:
+    """First steps at which values stopped being finite, ranks of one step together."""
+    groups: dict[tuple[str, int, str], Values] = {}
+    for row in bad:
+        groups.setdefault((row["run"], row["first_step"], row["value"]), []).append(row)
+    out = [
+        {
+            "run": run,
+            "step": step,
+            "n": sum(r["n"] for r in rows),
+            "label": f"{value} {words.ranks([r['rank'] for r in rows], 4)}".strip(),
+        }
+        for (run, step, value), rows in sorted(groups.items(), key=lambda item: item[0][1])
+    ]
+    return out[:12]
+
+
+def _crosses(groups: Values, sides: Sequence[str], raw: Values) -> list[alt.Chart]:
+    steps = [p["step"] for p in [*raw, *groups]]
+    middle = (min(steps) + max(steps)) / 2
+    placed = [g | {"row": 12 + 15 * i, "left": g["step"] > middle} for i, g in enumerate(groups)]
+    base = marks.chart(placed)
+    line = base.mark_rule(strokeWidth=1.2, strokeDash=[2, 3]).encode(
+        x=marks.step(), color=marks.colour(sides)
+    )
+    y = alt.Y("row:Q", scale=None, axis=None)
+    cross = base.mark_point(shape="cross", angle=45, size=90, filled=True, opacity=1).encode(
+        x=marks.step(), y=y, color=marks.colour(sides)
+    )
+    return [line, cross, *marks.names([g | {"label": f" {g['label']} "} for g in placed])]
+
+
+def memory(data: Data, extra: Marks) -> Figure | None:
+    """Memory of the kind that grows most, per rank or as the range over ranks, with the fitted slopes."""
+    found = queried(data, "memory_curve")
+    if not found:
+        return None
+    sides = list(data)
+    kind = _kind(found, extra)
+    rows = [{"run": s, **r} for s, some in found.items() for r in some if r["kind"] == kind]
+    top = max(row["bytes"] for row in rows)
+    unit, scale = next(((u, s) for u, s in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)) if top >= s), ("B", 1.0))
+    values = [
+        {
+            "run": r["run"],
+            "series": r["series"],
+            "step": r["step"],
+            "value": float(f"{r['bytes'] / scale:.7g}"),
+        }
+        for r in rows
+    ]
+    title = f"{kind.replace('_', ' ')}, {unit}"
+    lines = marks.chart(values).mark_line(strokeWidth=1.8, opacity=0.9).encode(
+        x=marks.step(), y=y_axis(title, [], zero=False), detail="series:N",
+        color=marks.colour(sides), strokeDash=marks.dash(sides), tooltip=["run:N", "series:N", "step:Q", alt.Tooltip("value:Q", title=title)],
+    )  # fmt: skip
+    ends = [
+        v
+        for i, v in enumerate(values)
+        if i + 1 == len(values) or (values[i + 1]["run"], values[i + 1]["series"]) != (v["run"], v["series"])
+    ]
+    word = (
+        marks.chart(_apart(ends))
+        .mark_text(align="right", dy=-7)
+        .encode(x=marks.step(), y="value:Q", text="series:N", color=marks.colour(sides))
+    )
+    gains = "; ".join(_gain(side, some, kind) for side, some in found.items())
+    table = [
+        (v["run"], v["series"], words.number(v["step"]), words.number(v["value"], 5)) for v in _ends(values)
+    ]
+    return Figure(
+        "memory", f"Memory: {kind.replace('_', ' ')}", f"Highest value over time. {gains}.",
+        marks.finish([lines, word]), ("run", "ranks", "step", title), table, ("memory_curve",),
+    )  # fmt: skip
+
+
+def _kind(found: Mapping[str, Sequence[Row]], extra: Marks) -> str:
+    steep = sorted(extra.slopes.items(), key=lambda item: -item[1])
+    kinds = {row["kind"] for rows in found.values() for row in rows}
+    return next((kind for (_, kind, _), _ in steep if kind in kinds), min(kinds))
+
+
+def _gain(side: str, rows: Sequence[Row], kind: str) -> str:
+    mine = [row for row in rows if row["kind"] == kind]
+    if not mine:
+        return f"{side}: none stated"
+    first, last = min(mine, key=lambda r: r["step"]), max(mine, key=lambda r: r["step"])
+    return f"{side}: {words.size(first['bytes'])} at step {words.number(first['step'])}, {words.size(last['bytes'])} at step {words.number(last['step'])}"
+
+
+def _ends(values: Values) -> Values:
+    """First and last point of each series."""
+    out: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for value in values:
+        out.setdefault((value["run"], value["series"]), []).append(value)
+    return [point for points in list(out.values())[:40] for point in (points[0], points[-1])]
+
+
+def _apart(ends: Values) -> Values:
+    """Labels that would sit on one another are left to the table."""
+    span = max(v["value"] for v in ends) - min(v["value"] for v in ends) or 1.0
+    kept: Values = []
+    for value in sorted(ends, key=lambda v: v["value"]):
+        if not kept or value["value"] - kept[-1]["value"] > span / 14:
+            kept.append(value)
+    return kept
