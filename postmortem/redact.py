@@ -36,7 +36,7 @@ _URL_LOGIN = re.compile(r"(?i)\b([a-z][a-z0-9+.\-]{0,20}://)[^\s/@:'\"]*:[^\s/@'
 _HEADER = re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9+/=._~\-]{8,}")
 # key=value, key: value, "key": "value", --key value, '--key', 'value'; lengths are bounded to stay linear
 _PAIR = re.compile(
-    r"(?i)(?P<key>[\w.\-]{0,64}"
+    r"(?i)(?<![\w.\-])(?P<key>[\w.\-]{0,64}"
     + _WORDS
     + r"[\w.\-]{0,64})(?P<sep>['\"]?\s{0,3}[=:]\s{0,3}|['\"],\s{0,3}(?=['\"])|\s{1,3}(?=[^\s\-]))"
     r"(?P<value>\"[^\"\n]*\"|'[^'\n]*'|[^\s,;'\"}\])&]+)"
@@ -68,7 +68,7 @@ def _mask_pair(match: re.Match[str]) -> str:
 
 
 _USER = re.compile(r"(?<=/home/)[\w.\-]+|(?<=/Users/)[\w.\-]+|(?<=\\Users\\)[\w.\-]+")
-_EMAIL = re.compile(r"\b[\w.+\-]+@[\w\-]+(?:\.[\w\-]+)+")
+_EMAIL = re.compile(r"(?<![\w.+\-])[\w.+\-]{1,64}@[\w\-]{1,63}(?:\.[\w\-]{1,63}){1,6}")
 _IPV4 = re.compile(r"\b(?:\d{1,3}\.){3}\d{1,3}\b")
 _IPV6 = re.compile(
     r"(?i)(?<![\w:.])(?:(?:[0-9a-f]{1,4}:){7}[0-9a-f]{1,4}|(?:[0-9a-f]{1,4}:){1,6}(?::[0-9a-f]{1,4}){1,6})(?![\w:])"

@@ -11,7 +11,8 @@ from postmortem import console
 from postmortem.errors import PostmortemError
 from postmortem.query import Session
 from postmortem.redact import Redactor, users_in
-from postmortem.report.data import Data, gather, redacted
+from postmortem.report.data import Data, cleaned, gather
+from postmortem.report.words import printable
 
 __all__ = ["html", "markdown", "write"]
 
@@ -30,15 +31,15 @@ def html(
     from postmortem.report import page  # noqa: PLC0415 (altair costs a second, and JSON needs none)
 
     hide = redact or Redactor(names=False)
-    safe = hide.value(document)
-    return page.render(safe, redacted(data, hide), static=static, redacted=hide.names)
+    safe = printable(hide.value(document))
+    return page.render(safe, cleaned(data, hide), static=static, redacted=hide.names)
 
 
 def markdown(document: Mapping[str, Any], *, redact: Redactor | None = None) -> str:
     """The report as Markdown of at most 60 KB."""
     from postmortem.report import ticket  # noqa: PLC0415
 
-    return ticket.render((redact or Redactor(names=False)).value(document))
+    return ticket.render(printable((redact or Redactor(names=False)).value(document)))
 
 
 def write(

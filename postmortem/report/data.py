@@ -8,6 +8,7 @@ from typing import Any
 
 from postmortem.query import Session, queries
 from postmortem.redact import Redactor
+from postmortem.report.words import printable
 
 Row = Mapping[str, Any]
 
@@ -37,12 +38,12 @@ def _ask(session: Session, name: str) -> Result:
     return Result(name, query.title, query.sql, session.rows(name))
 
 
-def redacted(data: Data, redactor: Redactor) -> Data:
-    """The same data with every text redacted."""
+def cleaned(data: Data, redactor: Redactor) -> Data:
+    """The same data with every text redacted and free of hidden characters."""
     return {
         side: {
-            name: Result(r.name, r.title, r.sql, [redactor.value(row) for row in r.rows])
-            for name, r in found.items()
+            name: Result(name, result.title, result.sql, printable(redactor.value(list(result.rows))))
+            for name, result in found.items()
         }
         for side, found in data.items()
     }

@@ -87,7 +87,7 @@ def _figures(data: Data, extra: charts.Marks) -> list[charts.Figure]:
 
 def _draw(figure: charts.Figure) -> Drawn:
     return Drawn(
-        figure.name, figure.title, figure.sentence, svg.draw(figure.spec, figure.name), svg.script_json(figure.spec),
+        figure.name, figure.title, figure.sentence, svg.draw(figure.spec, figure.name), svg.script_json(words.printable(figure.spec, 300)),
         figure.head, figure.rows, figure.queries,
     )  # fmt: skip
 

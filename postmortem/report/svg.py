@@ -7,6 +7,8 @@ import re
 from typing import Any
 from xml.etree import ElementTree as ET
 
+from postmortem.report import words
+
 _SVG = "http://www.w3.org/2000/svg"
 _TAGS = {
     "svg",
@@ -28,7 +30,7 @@ _LOCAL = re.compile(r"url\(#([\w\-]+)\)")
 
 
 def draw(spec: dict[str, Any], prefix: str) -> str:
-    """Draw a Vega-Lite specification.
+    """Draw a Vega-Lite specification, whatever characters its data hold.
 
     Only known elements and harmless attributes pass, whatever stood in the data. Identifiers get `prefix`,
     since several pictures share one page.
@@ -38,7 +40,7 @@ def draw(spec: dict[str, Any], prefix: str) -> str:
     """
     import vl_convert  # noqa: PLC0415 (84 MB; cleaning needs none of it)
 
-    return clean(vl_convert.vegalite_to_svg(spec, vl_version=_vega_lite(spec)), prefix)
+    return clean(vl_convert.vegalite_to_svg(words.printable(spec, 300), vl_version=_vega_lite(spec)), prefix)
 
 
 def _vega_lite(spec: dict[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -160,15 +161,22 @@ def plain(value: Any, most: int = 160) -> str:
 
 
 def cut(text: Any, most: int = 400) -> str:
-    """The text, shortened to `most` characters; control characters that hide or reorder text are made visible."""
-    shown = "".join(_visible(c) for c in str(text)[: most + 1])
+    """The text, shortened to `most` characters, with what hides or reorders text made visible."""
+    shown = _HIDDEN.sub("\ufffd", str(text)[: most + 1])
     return shown if len(shown) <= most else shown[: most - 1] + "…"
 
 
-def _visible(character: str) -> str:
-    # Bidirectional overrides can make a line read as something else (Unicode TR36).
-    if character in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069" or (
-        character < " " and character not in "\n\t"
-    ):
-        return "\ufffd"
-    return "\ufffd" if "\ud800" <= character <= "\udfff" or character == "\x7f" else character
+# What XML 1.0 does not allow (vl-convert aborts the whole process on it), and bidirectional overrides, which make a
+# line read as something else (Unicode Technical Report 36).
+_HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
+
+
+def printable(value: Any, most: int = 2000) -> Any:
+    """A JSON value with every text in it cut to `most` characters and free of hidden ones, keys included."""
+    if isinstance(value, str):
+        return cut(value, most)
+    if isinstance(value, Mapping):
+        return {cut(key, most): printable(item, most) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [printable(item, most) for item in value]
+    return value

@@ -1,0 +1,133 @@
+"""A made-up comparison with every part that a report can show, and rows like those of queries/report."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from postmortem.report.data import Data, Result
+
+START = 1_796_197_270_000_000_000
+Rows = list[dict[str, Any]]
+
+
+def evidence(source: str, line: int | None, rank: int, step: int, text: str) -> dict[str, Any]:
+    return {"source": source, "line": line, "rank": rank, "step": step, "time": START, "text": text, "finding": "x"}
+
+
+def fault(**changes: Any) -> dict[str, Any]:
+    return {
+        "fault": "throughput", "culprit_ranks": [3], "onset_step": 600, "onset_time": START, "confidence": "high",
+        "severity": "fault", "statement": "Every step takes 2.1 times as long from step 600 on.",
+        "mechanisms": ["One rank arrives late and the others wait for it."],
+        "causes": [
+            {"id": "slow_host", "title": "Something slows the host of rank 3", "rank_of_likelihood": 1,
+             "for": ["its host-side time grew by 118 ms", "its kernels take as long as before"],
+             "against": ["no throttling line in dmesg"]},
+            {"id": "data", "title": "The data loader of rank 3 is slow", "rank_of_likelihood": 2, "for": [], "against": []},
+        ],
+        "experiments": [
+            {"title": "Move rank 3 to another host", "change": "--exclude=node-a17",
+             "expect_if_true": "the slowdown stays with the host", "expect_if_false": "it follows rank 3"},
+        ],
+        "evidence": [
+            evidence("logs/rank3.log", 812, 3, 600, "[rank 3] step 600: loss=5.23, step_time=0.2934"),
+            evidence("traces/rank3.json.gz", None, 3, 612, "rank 3 enters all_reduce 121.4 ms after rank 0"),
+        ],
+    } | changes  # fmt: skip
+
+
+def diagnosis(name: str, faults: list[dict[str, Any]]) -> dict[str, Any]:
+    keys = ("fault", "culprit_ranks", "onset_step", "onset_time", "confidence", "statement")
+    return {
+        "schema": "postmortem.diagnosis/1",
+        "run": {"name": name, "world_size": 8, "hosts": ["node-a17", "node-b02"], "first_step": 1, "last_step": 2000,
+                "started": START, "ended": START + 700 * 10**9, "end": "completed"},
+        "primary": {key: faults[0][key] for key in keys} if faults else None,
+        "faults": faults,
+        "notes": [{"statement": "The loss spiked at step 312 and recovered.", "finding": "spike", "evidence": []}],
+        "coverage": {"ranks_expected": 8, "ranks_with_log": 7, "ranks_with_trace": 8, "ranks_with_dump": 0,
+                     "files": {"seen": 61, "read": 55, "unknown": 5, "failed": 1}, "issues": 3,
+                     "missing": ["Rank 6 has no log."]},
+        "environment": [{"name": "NCCL_SOCKET_IFNAME", "hosts": "node-a17", "value": "eth0"}],
+    }  # fmt: skip
+
+
+def comparison() -> dict[str, Any]:
+    nan = fault(fault="nan_inf", culprit_ranks=[2], onset_step=1500, statement="Rank 2's loss is NaN from step 1500.")
+    before, after = diagnosis("straggler_before", [fault(), nan]), diagnosis("straggler_after", [])
+    slope = {"slope": 1.6e6, "ci": [1.5e6, 1.7e6]}
+    return {
+        "schema": "postmortem.comparison/1", "before": "straggler_before", "after": "straggler_after",
+        "verdict": "undecided", "why": "One fault is gone; the other needs more steps.",
+        "faults": [
+            {"fault": "throughput", "before": before["faults"][0], "after": None, "verdict": "fixed",
+             "why": "1400 clean steps after the onset."},
+            {"fault": "nan_inf", "before": nan, "after": None, "verdict": "undecided", "why": "Too few steps."},
+        ],
+        "throughput": {"verdict": "faster", "ratio": 0.472, "ci": [0.455, 0.489], "n": [1400, 2000],
+                       "steady": {"before": [610, 1919], "after": [50, 1919]}, "unit": "step time after / before"},
+        "stability": {"clean_steps_after": 2000, "needed": 28500, "failure_rate_before": 1 / 1500,
+                      "upper_bound_after": 0.0015, "verdict": "undecided"},
+        "memory": [{"kind": "host_rss", "rank": 3, "before": slope, "after": {"slope": 0.0, "ci": [-200.0, 310.0]},
+                    "unit": "B/step", "verdict": "fixed"}],
+        "loss": {"verdict": "equivalent", "ratio": 1.001, "ci": [0.998, 1.004]},
+        "changes": [
+            {"kind": "config", "what": "train_micro_batch_size_per_gpu", "before": 8, "after": 4, "can_mask": ["oom"]},
+            {"kind": "environment", "what": "NCCL_DEBUG", "before": "INFO", "after": None, "can_mask": []},
+        ],
+        "before_diagnosis": before, "after_diagnosis": after,
+    }  # fmt: skip
+
+
+def _slices(value: Callable[[int], float], steps: int = 1920, count: int = 120) -> Rows:
+    out, size = [], steps // count
+    for start in range(0, steps, size):
+        values = [(value(s), s) for s in range(start, start + size)]
+        ordered = sorted(values)
+        out.append({
+            "step": start, "last_step": start + size - 1, "n": size, "first": values[0][0], "last": values[-1][0],
+            "low_step": ordered[0][1], "low": ordered[0][0], "high_step": ordered[-1][1], "high": ordered[-1][0],
+            "p10": ordered[size // 10][0], "median": ordered[size // 2][0], "p90": ordered[9 * size // 10][0],
+        })  # fmt: skip
+    return out
+
+
+def _rows(side: str, ranks: int) -> dict[str, Rows]:
+    dice, bad = random.Random(7), side != "after"
+    slow = _slices(lambda s: (294 if bad and s >= 600 else 140) * math.exp(dice.gauss(0, 0.05)) * (3 if s == 999 else 1))
+    loss = _slices(lambda s: 2 + 8 * math.exp(-s / 400) + dice.gauss(0, 0.1))
+    grad = _slices(lambda s: 90.0 if 312 <= s <= 317 else abs(0.4 + dice.gauss(0, 0.05)))
+    curve = [r | {"name": n} for n, rows in (("loss", loss), ("grad_norm", grad)) for r in rows if not bad or r["step"] < 1500]
+    nan: Rows = [{"name": "loss", "rank": 2, "value": "NaN", "first_step": 1500, "last_step": 1919, "n": 420}]
+    nan += [{"name": "grad_norm", "rank": r, "value": "Inf", "first_step": 1500, "last_step": 1919, "n": 420} for r in range(ranks)]
+    memory = [
+        {"kind": "host_rss", "series": f"rank {r}", "step": s, "bytes": 4e9 + r * 2e7 + (1.6e6 * s if r == 3 and bad else 0)}
+        for r in range(min(ranks, 8)) for s in range(0, 2000, 40)
+    ]  # fmt: skip
+    late = [121.0 if r == 3 and bad else 1.5 + 0.3 * dice.random() for r in range(ranks)]
+    lateness = [{"rank": r, "n": 2000, "low": m * 0.8, "median": m, "high": m * 1.3} for r, m in enumerate(late)]
+    return {
+        "step_time": slow, "curve": curve, "nonfinite": nan if bad else [], "memory_curve": memory, "lateness": lateness,
+        "timeline": _events() if bad else [],
+    }  # fmt: skip
+
+
+def _events() -> Rows:
+    first = {"time": START, "rank": 3, "role": "root", "kind": "signal", "name": "SIGKILL", "message": "killed",
+             "source": "launcher.log", "line": 10}  # fmt: skip
+    closed = [
+        first | {"time": START + 4 * 10**8 + r, "rank": r, "role": "symptom", "kind": "exception", "name": "DistError",
+                 "message": "Connection closed by peer"} for r in (0, 1, 2)
+    ]  # fmt: skip
+    ended = [first | {"time": START + 2 * 10**9, "rank": r, "role": "cascade", "kind": "kill", "name": "SIGTERM"} for r in (0, 1)]
+    return [first, *closed, *ended]
+
+
+def data(sides: Sequence[str] = ("before", "after"), ranks: int = 8) -> Data:
+    return {
+        side: {name: Result(name, name, f"SELECT 1 AS {name} WHERE 1 < 2", rows) for name, rows in _rows(side, ranks).items()}
+        for side in sides
+    }
