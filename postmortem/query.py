@@ -88,7 +88,6 @@ class Session:
 
     def __init__(self, store: Store, runs: Sequence[str]) -> None:
         self.store = store
-        self.store = store
         self.runs = list(runs)
         self.connection = store.connect(runs)
         register(self.connection)

@@ -14,7 +14,15 @@ Rows = list[dict[str, Any]]
 
 
 def evidence(source: str, line: int | None, rank: int, step: int, text: str) -> dict[str, Any]:
-    return {"source": source, "line": line, "rank": rank, "step": step, "time": START, "text": text, "finding": "x"}
+    return {
+        "source": source,
+        "line": line,
+        "rank": rank,
+        "step": step,
+        "time": START,
+        "text": text,
+        "finding": "x",
+    }
 
 
 def fault(**changes: Any) -> dict[str, Any]:
@@ -56,7 +64,9 @@ def diagnosis(name: str, faults: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def comparison() -> dict[str, Any]:
-    nan = fault(fault="nan_inf", culprit_ranks=[2], onset_step=1500, statement="Rank 2's loss is NaN from step 1500.")
+    nan = fault(
+        fault="nan_inf", culprit_ranks=[2], onset_step=1500, statement="Rank 2's loss is NaN from step 1500."
+    )
     before, after = diagnosis("straggler_before", [fault(), nan]), diagnosis("straggler_after", [])
     slope = {"slope": 1.6e6, "ci": [1.5e6, 1.7e6]}
     return {
@@ -97,21 +107,40 @@ def _slices(value: Callable[[int], float], steps: int = 1920, count: int = 120) 
 
 def _rows(side: str, ranks: int) -> dict[str, Rows]:
     dice, bad = random.Random(7), side != "after"
-    slow = _slices(lambda s: (294 if bad and s >= 600 else 140) * math.exp(dice.gauss(0, 0.05)) * (3 if s == 999 else 1))
+    slow = _slices(
+        lambda s: (294 if bad and s >= 600 else 140) * math.exp(dice.gauss(0, 0.05)) * (3 if s == 999 else 1)
+    )
     loss = _slices(lambda s: 2 + 8 * math.exp(-s / 400) + dice.gauss(0, 0.1))
     grad = _slices(lambda s: 90.0 if 312 <= s <= 317 else abs(0.4 + dice.gauss(0, 0.05)))
-    curve = [r | {"name": n} for n, rows in (("loss", loss), ("grad_norm", grad)) for r in rows if not bad or r["step"] < 1500]
+    curve = [
+        r | {"name": n}
+        for n, rows in (("loss", loss), ("grad_norm", grad))
+        for r in rows
+        if not bad or r["step"] < 1500
+    ]
     nan: Rows = [{"name": "loss", "rank": 2, "value": "NaN", "first_step": 1500, "last_step": 1919, "n": 420}]
-    nan += [{"name": "grad_norm", "rank": r, "value": "Inf", "first_step": 1500, "last_step": 1919, "n": 420} for r in range(ranks)]
+    nan += [
+        {"name": "grad_norm", "rank": r, "value": "Inf", "first_step": 1500, "last_step": 1919, "n": 420}
+        for r in range(ranks)
+    ]
     memory = [
         {"kind": "host_rss", "series": f"rank {r}", "step": s, "bytes": 4e9 + r * 2e7 + (1.6e6 * s if r == 3 and bad else 0)}
         for r in range(min(ranks, 8)) for s in range(0, 2000, 40)
     ]  # fmt: skip
     late = [121.0 if r == 3 and bad else 1.5 + 0.3 * dice.random() for r in range(ranks)]
-    lateness = [{"rank": r, "n": 2000, "low": m * 0.8, "median": m, "high": m * 1.3} for r, m in enumerate(late)]
+    lateness = [
+        {"rank": r, "n": 2000, "low": m * 0.8, "median": m, "high": m * 1.3, "times_last": 5}
+        for r, m in enumerate(late)
+    ]
     return {
         "step_time": slow, "curve": curve, "nonfinite": nan if bad else [], "memory_curve": memory, "lateness": lateness,
         "timeline": _events() if bad else [],
+        "step_phases": [{"phase": p, "ms": ms, "n": 40} for p, ms in (("computing", 90.0), ("communication", 50.0 + 154 * bad))],
+        "waits": [{"blocker": 3, "operation": "all_reduce", "seq": 68, "reason": "not joined", "known": True,
+                   "waiters": [r for r in range(ranks) if r != 3]}] if bad else [],
+        "collective_progress": [
+            {"group_name": "default", "rank": r, "enqueued": 68 - (r == 3), "completed": 67} for r in range(ranks)
+        ] if bad else [],
     }  # fmt: skip
 
 
@@ -122,12 +151,18 @@ def _events() -> Rows:
         first | {"time": START + 4 * 10**8 + r, "rank": r, "role": "symptom", "kind": "exception", "name": "DistError",
                  "message": "Connection closed by peer"} for r in (0, 1, 2)
     ]  # fmt: skip
-    ended = [first | {"time": START + 2 * 10**9, "rank": r, "role": "cascade", "kind": "kill", "name": "SIGTERM"} for r in (0, 1)]
+    ended = [
+        first | {"time": START + 2 * 10**9, "rank": r, "role": "cascade", "kind": "kill", "name": "SIGTERM"}
+        for r in (0, 1)
+    ]
     return [first, *closed, *ended]
 
 
 def data(sides: Sequence[str] = ("before", "after"), ranks: int = 8) -> Data:
     return {
-        side: {name: Result(name, name, f"SELECT 1 AS {name} WHERE 1 < 2", rows) for name, rows in _rows(side, ranks).items()}
+        side: {
+            name: Result(name, name, f"SELECT 1 AS {name} WHERE 1 < 2", rows)
+            for name, rows in _rows(side, ranks).items()
+        }
         for side in sides
     }

@@ -43,19 +43,32 @@ def test_settings_of_training_are_no_secrets(text: str) -> None:
 
 def test_names_get_one_alias_wherever_they_occur() -> None:
     hide = Redactor(["node-a17", "node-a1"], ["jim"])
-    assert hide.text("node-a17 and node-a1 in /home/jim/x/train.py line 3") == "host-2 and host-1 in /path-1.py line 3"
+    assert (
+        hide.text("node-a17 and node-a1 in /home/jim/x/train.py line 3")
+        == "host-2 and host-1 in /path-1.py line 3"
+    )
     assert hide.text("logs/node-a17_rank3.log") == "logs/host-2_rank3.log"
     assert hide.text("10.1.2.3:29500 at 12:34:56") == "address-1:29500 at 12:34:56"
     assert hide.text("again 10.1.2.3, jim@corp.com, fe80::1:2") == "again address-1, mail-1, address-2"
     assert hide.text("/home/jim/x/train.py") == "/path-1.py"
-    assert hide.text("/opt/x/lib/python3.10/site-packages/torch/nn/a.py").endswith("/lib/python3.10/site-packages/torch/nn/a.py")
+    assert hide.text("/opt/x/lib/python3.10/site-packages/torch/nn/a.py").endswith(
+        "/lib/python3.10/site-packages/torch/nn/a.py"
+    )
     assert hide.text("torch.nn.io s/it 3/4 0000:17:00.0") == "torch.nn.io s/it 3/4 0000:17:00.0"
 
 
 def test_values_of_secret_settings_are_masked_by_the_name_beside_them() -> None:
     change = {"what": "wandb.api_key", "before": "abc", "after": None, "n": 3}
-    assert Redactor(names=False).value(change) == {"what": "wandb.api_key", "before": MASK, "after": None, "n": 3}
-    assert Redactor(names=False).value({"hf_token": "x", "list": ["token=abc"]}) == {"hf_token": MASK, "list": [f"token={MASK}"]}
+    assert Redactor(names=False).value(change) == {
+        "what": "wandb.api_key",
+        "before": MASK,
+        "after": None,
+        "n": 3,
+    }
+    assert Redactor(names=False).value({"hf_token": "x", "list": ["token=abc"]}) == {
+        "hf_token": MASK,
+        "list": [f"token={MASK}"],
+    }
     assert is_secret("db.password")
     assert not is_secret("optimizer.params.eps")
 

@@ -15,6 +15,7 @@ import pytest
 import report_samples as samples
 
 from postmortem import report
+from postmortem.redact import Redactor
 from postmortem.report import curves, svg, ticket, words
 from postmortem.report.charts import Marks
 from postmortem.report.data import Data, Result, Row
@@ -151,6 +152,22 @@ def test_every_fact_stands_in_the_page_and_in_the_markdown(page: str) -> None:
         assert fact in text, fact
 
 
+def test_every_chart_is_drawn(page: str) -> None:
+    assert "could not be drawn" not in page
+    names = re.findall(r'<figure id="chart-([^"]+)" data-spec', page)
+    assert names == [
+        "step-time",
+        "ranks",
+        "phases",
+        "waits",
+        "progress",
+        "timeline",
+        "loss",
+        "grad-norm",
+        "memory",
+    ]
+
+
 def test_nothing_is_loaded_or_linked_from_elsewhere(page: str) -> None:
     assert all(link.startswith("#") for link in Elements(page).links)
     assert Elements(page).policy.startswith("default-src 'none'; script-src 'sha256-")
@@ -212,8 +229,6 @@ def test_a_document_with_nothing_in_it_still_gives_a_page() -> None:
 
 
 def test_secrets_are_always_masked_and_names_on_request() -> None:
-    from postmortem.redact import Redactor
-
     document = samples.comparison()
     document["changes"].append(
         {

@@ -47,9 +47,14 @@ class Marks:
     slopes: Mapping[tuple[str, str, Any], float] = field(default_factory=dict)
 
 
-def queried(data: Data, query: str) -> dict[str, Sequence[Row]]:
-    """The rows of one query per side, where there are any."""
-    return {side: found[query].rows for side, found in data.items() if query in found and found[query].rows}
+def queried(data: Data, *queries: str) -> tuple[str, dict[str, Sequence[Row]]]:
+    """The first of the queries that answers on most sides, and its rows per side that has any."""
+    answers = {
+        q: {side: found[q].rows for side, found in data.items() if q in found and found[q].rows}
+        for q in queries
+    }
+    best = max(queries, key=lambda q: len(answers[q]))
+    return best, answers[best]
 
 
 def points(side: str, rows: Sequence[Row], scale: float = 1.0) -> Values:
@@ -118,3 +123,12 @@ def thin(rows: Values, most: int = 24) -> Values:
         mine = [row for row in rows if row["run"] == side]
         out += mine[:: max(1, -(-len(mine) // most))]
     return out
+
+
+def typical_step(data: Data) -> float:
+    """Median over the slices of all runs, in ms; 0 where no step time is known."""
+    found = queried(data, "step_time", "step_time_measured")[1]
+    medians = sorted(
+        row["median"] for rows in found.values() for row in rows if words.finite(row["median"]) is not None
+    )
+    return float(medians[len(medians) // 2]) if medians else 0.0

@@ -17,6 +17,7 @@ from postmortem.report.charts import (
     shading,
     thin,
     trends,
+    typical_step,
     y_axis,
 )
 from postmortem.report.data import Data, Row
@@ -25,11 +26,11 @@ from postmortem.report.marks import Values
 
 def step_time(data: Data, extra: Marks) -> Figure | None:
     """Step time of the job over steps: every slice's extremes, its median, and the range of its middle 80 %."""
-    found = queried(data, "step_time")
+    query, found = queried(data, "step_time", "step_time_measured")
     if not found:
         return None
     sides = list(data)
-    scale, unit = (1e-3, "s") if _typical(found) >= 2000 else (1.0, "ms")
+    scale, unit = (1e-3, "s") if typical_step(data) >= 2000 else (1.0, "ms")
     raw = [p for side, rows in found.items() for p in points(side, rows, scale)]
     trend = [p for side, rows in found.items() for p in trends(side, rows, scale)]
     title = f"step time, {unit}"
@@ -62,15 +63,8 @@ def step_time(data: Data, extra: Marks) -> Figure | None:
         marks.finish(layers),
         head,
         table,
-        ("step_time",),
+        (query,),
     )
-
-
-def _typical(found: Mapping[str, Sequence[Row]]) -> float:
-    medians = sorted(
-        row["median"] for rows in found.values() for row in rows if words.finite(row["median"]) is not None
-    )
-    return float(medians[len(medians) // 2]) if medians else 0.0
 
 
 def _summary(rows: Sequence[Row], scale: float, unit: str) -> str:
@@ -107,9 +101,12 @@ def grad_norm(data: Data, extra: Marks) -> Figure | None:
 
 
 def _curve(data: Data, extra: Marks, name: str, title: str) -> Figure | None:
-    found = {s: [r for r in rows if r["name"] == name] for s, rows in queried(data, "curve").items()}
+    found = {s: [r for r in rows if r["name"] == name] for s, rows in queried(data, "curve")[1].items()}
     bad = [
-        {"run": s, **r} for s, rows in queried(data, "nonfinite").items() for r in rows if r["name"] == name
+        {"run": s, **r}
+        for s, rows in queried(data, "nonfinite")[1].items()
+        for r in rows
+        if r["name"] == name
     ]
     raw = [p for side, rows in found.items() for p in points(side, rows)]
     if not raw and not bad:
@@ -176,7 +173,7 @@ def _crosses(groups: Values, sides: Sequence[str], raw: Values) -> list[alt.Char
 
 def memory(data: Data, extra: Marks) -> Figure | None:
     """Memory of the kind that grows most, per rank or as the range over ranks, with the fitted slopes."""
-    found = queried(data, "memory_curve")
+    _, found = queried(data, "memory_curve")
     if not found:
         return None
     sides = list(data)

@@ -28,9 +28,19 @@ Data = Mapping[str, Mapping[str, Result]]
 
 
 def gather(sessions: Mapping[str, Session]) -> Data:
-    """Ask every query of queries/report over each side's run."""
-    names = [query.name for query in queries().values() if query.folder == "report"]
-    return {side: {name: _ask(session, name) for name in names} for side, session in sessions.items()}
+    """Ask every query of queries/report over each side's run.
+
+    A query that names another one in `instead_of` is asked on every side where that one left a side without rows.
+    """
+    asked = [query for query in queries().values() if query.folder == "report"]
+    first = [query.name for query in asked if "instead_of" not in query.header]
+    data = {side: {name: _ask(session, name) for name in first} for side, session in sessions.items()}
+    for query in asked:
+        other = query.header.get("instead_of")
+        if other and not all(found[other].rows for found in data.values()):
+            for side, session in sessions.items():
+                data[side][query.name] = _ask(session, query.name)
+    return data
 
 
 def _ask(session: Session, name: str) -> Result:

@@ -14,7 +14,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from postmortem.query import queries
-from postmortem.report import charts, curves, ranks, svg, view, words
+from postmortem.report import charts, curves, ranks, svg, view, waiting, words
 from postmortem.report.data import Data, Result
 from postmortem.report.model import Document, Page, sides
 
@@ -76,7 +76,8 @@ def _fill(
 
 
 _CHARTS: Sequence[Callable[[Data, charts.Marks], charts.Figure | None]] = (
-    curves.step_time, ranks.lateness, curves.memory, curves.loss, curves.grad_norm, ranks.timeline,
+    curves.step_time, ranks.lateness, waiting.phases, waiting.waits, waiting.progress, ranks.timeline, curves.loss,
+    curves.grad_norm, curves.memory,
 )  # fmt: skip
 
 
@@ -86,8 +87,13 @@ def _figures(data: Data, extra: charts.Marks) -> list[charts.Figure]:
 
 
 def _draw(figure: charts.Figure) -> Drawn:
+    spec = words.printable(figure.spec, 300)
+    try:
+        picture = svg.draw(spec, figure.name)
+    except ValueError:  # a picture that Vega cannot draw must not cost the report; its data table stays
+        picture, spec = "This chart could not be drawn; its data are below.", None
     return Drawn(
-        figure.name, figure.title, figure.sentence, svg.draw(figure.spec, figure.name), svg.script_json(words.printable(figure.spec, 300)),
+        figure.name, figure.title, figure.sentence, picture, svg.script_json(spec) if spec else "",
         figure.head, figure.rows, figure.queries,
     )  # fmt: skip
 

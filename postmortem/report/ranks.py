@@ -8,67 +8,82 @@ from typing import Any
 import altair as alt
 
 from postmortem.report import marks, words
-from postmortem.report.charts import Figure, Marks, queried
+from postmortem.report.charts import Figure, Marks, queried, typical_step
 from postmortem.report.data import Data, Row
 from postmortem.report.marks import Values
 
+MANY = 32
+"""Ranks that still have a line each; more become a distribution."""
+_MEASURES = {  # query -> title, what the axis counts
+    "lateness": ("Who made the job wait", "ms per step that the job waited for this rank alone"),
+    "lateness_printed": ("Step time beyond the fastest rank's", "ms longer than the fastest rank"),
+}
+
 
 def lateness(data: Data, extra: Marks) -> Figure | None:
-    """How far each rank was behind the first one; many ranks become a distribution with its outliers named."""
+    """How much later or slower each rank was; many ranks become a distribution with its outliers named."""
     del extra
-    found = queried(data, "lateness")
+    query, found = queried(data, "lateness", "lateness_printed")
     if not found:
         return None
+    title, axis = _MEASURES[query]
     sides = list(data)
     rows = [
         {"run": s, **r} for s, some in found.items() for r in some if words.finite(r["median"]) is not None
     ]
-    many = len({row["rank"] for row in rows}) > 32
-    out = _outliers(rows)
-    layers, height = (_histogram(rows, out, sides), marks.HEIGHT) if many else _per_rank(rows, sides)
-    ordered = sorted(rows, key=lambda row: -row["median"])[:3]
-    worst = "; ".join(f"{r['run']}: rank {r['rank']} {words.number(r['median'])} ms" for r in ordered)
-    apart = ", ".join(f"rank {r['rank']} ({r['run']})" for r in out)
-    named = f" Apart from the others: {apart}." if out else " No rank stands apart."
-    shown = sorted(rows, key=lambda row: -row["median"])[:40] if many else rows
+    many = len({row["rank"] for row in rows}) > MANY
+    out = _outliers(rows, 0.05 * typical_step(data))
+    layers, height = (
+        (_histogram(rows, out, sides, axis), marks.HEIGHT) if many else _per_rank(rows, sides, axis)
+    )
+    ordered = sorted(rows, key=lambda row: -row["median"])
     table = [
-        (
-            r["run"],
-            str(r["rank"]),
-            words.number(r["median"]),
-            f"{words.number(r['low'])} to {words.number(r['high'])}",
-            words.number(r["n"]),
-        )
-        for r in shown
-    ]
-    head = ("run", "rank", "median, ms", "middle 80 %", "n")
-    sentence = f"Latest ranks by median: {worst}.{named}"
-    return Figure(
-        "skew", "Lateness per rank", sentence, marks.finish(layers, height=height), head, table, ("lateness",)
+        (r["run"], _name(r["rank"]), words.number(r["median"]), f"{words.number(r['low'])} to {words.number(r['high'])}",
+         words.number(r["times_last"]), words.number(r["n"]))
+        for r in ordered[:40]
+    ]  # fmt: skip
+    head = ("run", "rank", "median, ms", "middle 80 %", "steps as the last", "n")
+    spec = marks.finish(layers, height=height)
+    return Figure("ranks", title, _latest(ordered, out), spec, head, table, (query,))
+
+
+def _latest(ordered: Values, out: Values) -> str:
+    most = "; ".join(
+        f"{_who(r)} {words.number(r['median'])} ms (n = {words.number(r['n'])})" for r in ordered[:3]
+    )
+    apart = ", ".join(map(_who, out))
+    return f"Highest medians: {most}. " + (
+        f"Apart from the others: {apart}." if out else "No rank stands apart."
     )
 
 
-def _outliers(rows: Values) -> Values:
-    """Ranks far beyond the quartiles of their run (three interquartile ranges, and at least 1 ms)."""
+def _who(row: Row) -> str:
+    return _name(row["rank"]) + (f" ({row['run']})" if row["run"] != "run" else "")
+
+
+def _name(rank: Any) -> str:
+    return "rank not known" if rank is None else f"rank {rank}"
+
+
+def _outliers(rows: Values, least: float) -> Values:
+    """Ranks beyond the quartiles of their run by three interquartile ranges, and by `least` ms."""
     out: Values = []
     for side in dict.fromkeys(row["run"] for row in rows):
         mine = sorted((row for row in rows if row["run"] == side), key=lambda row: row["median"])
-        low, high = (
-            (mine[int(len(mine) * q)]["median"] for q in (0.25, 0.75)) if len(mine) > 3 else (0.0, 0.0)
-        )
-        fence = high + max(3 * (high - low), 1.0)
-        out += [row for row in mine if len(mine) > 3 and row["median"] > fence][-8:]
+        if len(mine) > 3:
+            low, high = mine[len(mine) // 4]["median"], mine[-(len(mine) // 4) - 1]["median"]
+            fence = high + max(3 * (high - low), least, 1.0)
+            out += [row for row in mine if row["median"] > fence][-8:]
     return out
 
 
-def _per_rank(rows: Values, sides: Sequence[str]) -> tuple[list[alt.Chart], int]:
-    order = [f"rank {r}" for r in sorted({row["rank"] for row in rows})]
-    values = [row | {"who": f"rank {row['rank']}"} for row in rows]
+def _per_rank(rows: Values, sides: Sequence[str], axis: str) -> tuple[list[alt.Chart], int]:
+    order = [_name(r) for r in sorted({row["rank"] for row in rows}, key=lambda r: -1 if r is None else r)]
+    values = [row | {"who": _name(row["rank"])} for row in rows]
     y = alt.Y("who:N", sort=order, title=None, axis=alt.Axis(grid=False))
     base = marks.chart(values).encode(y=y, color=marks.colour(sides, ""))
     if len(sides) > 1:
         base = base.encode(yOffset=alt.YOffset("run:N", sort=list(sides)))
-    x = "ms behind the earliest rank"
     tips = [
         "run:N",
         "rank:Q",
@@ -77,14 +92,14 @@ def _per_rank(rows: Values, sides: Sequence[str]) -> tuple[list[alt.Chart], int]
         alt.Tooltip("high:Q", format=".4~g"),
         "n:Q",
     ]
-    bar = base.mark_rule(strokeWidth=3, opacity=0.45).encode(x=alt.X("low:Q", title=x), x2="high:Q")
+    bar = base.mark_rule(strokeWidth=3, opacity=0.45).encode(x=alt.X("low:Q", title=axis), x2="high:Q")
     point = base.mark_point(filled=True, size=70, opacity=1).encode(
         x=alt.X("median:Q"), tooltip=tips, shape=marks.shape(sides)
     )
     return [bar, point], max(90, len(order) * len(sides) * 15 + 30)
 
 
-def _histogram(rows: Values, out: Values, sides: Sequence[str]) -> list[alt.Chart]:
+def _histogram(rows: Values, out: Values, sides: Sequence[str], axis: str) -> list[alt.Chart]:
     top = max(row["median"] for row in rows) or 1.0
     width = top / 40
     counts: dict[tuple[str, int], int] = {}
@@ -93,7 +108,7 @@ def _histogram(rows: Values, out: Values, sides: Sequence[str]) -> list[alt.Char
         counts[key] = counts.get(key, 0) + 1
     values = [{"run": s, "x": b * width, "x2": (b + 1) * width, "ranks": c} for (s, b), c in counts.items()]
     bars = marks.chart(values).mark_bar(opacity=0.6).encode(
-        x=alt.X("x:Q", title="median lateness, ms"), x2="x2:Q", color=marks.colour(sides, "square"), tooltip=["run:N", "x:Q", "ranks:Q"],
+        x=alt.X("x:Q", title=f"{axis}, median"), x2="x2:Q", color=marks.colour(sides, "square"), tooltip=["run:N", "x:Q", "ranks:Q"],
         y=alt.Y("ranks:Q", title="ranks", scale=alt.Scale(type="symlog")),
     )  # fmt: skip
     named = [
@@ -116,7 +131,7 @@ ROLES = {
 def timeline(data: Data, extra: Marks) -> Figure | None:
     """What happened on which rank, in seconds from the first cause; one run, the one that failed."""
     del extra
-    found = {s: [r for r in rows if r["role"] in ROLES] for s, rows in queried(data, "timeline").items()}
+    found = {s: [r for r in rows if r["role"] in ROLES] for s, rows in queried(data, "timeline")[1].items()}
     side = next((s for s, rows in found.items() if rows), None)
     if side is None:
         return None

@@ -40,7 +40,7 @@ def draw(spec: dict[str, Any], prefix: str) -> str:
     """
     import vl_convert  # noqa: PLC0415 (84 MB; cleaning needs none of it)
 
-    return clean(vl_convert.vegalite_to_svg(words.printable(spec, 300), vl_version=_vega_lite(spec)), prefix)
+    return clean(vl_convert.vegalite_to_svg(words.printable(spec), vl_version=_vega_lite(spec)), prefix)
 
 
 def _vega_lite(spec: dict[str, Any]) -> str:

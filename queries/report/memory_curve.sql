@@ -2,7 +2,7 @@
 title = "Memory over steps, per rank or as the range over ranks"
 doc = """The highest value of every slice of steps. Up to 8 ranks have a line each. More ranks become lowest, median and
 highest of the job, beside the three ranks that gain most between the first and the last slice."""
-reads = ["memory"]
+reads = ["memory", "trace_memory_step"]
 [params]
 slices = { type = "INTEGER", default = 60, doc = "Number of slices at most." }
 [returns]
@@ -31,6 +31,15 @@ WITH seen AS (
     SELECT kind, rank, coalesce(step, after_step) AS step, bytes
     FROM memory
     WHERE coalesce(step, after_step) IS NOT NULL
+    UNION ALL
+    SELECT
+        CASE device_type WHEN 0 THEN 'host_allocated_in_trace' ELSE 'device_allocated_in_trace' END AS kind,
+        rank,
+        step,
+        sum(allocated)::BIGINT AS bytes
+    FROM trace_memory_step
+    WHERE allocated IS NOT NULL
+    GROUP BY ALL
 ),
 span AS (SELECT min(step) AS low, max(step) AS high FROM seen),
 sliced AS (

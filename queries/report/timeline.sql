@@ -1,7 +1,7 @@
 /*---
 title = "Causes, symptoms and what followed, over time"
 doc = "The first event of each kind, name, rank and role that has a time; causes first where there are more than fit."
-reads = ["event"]
+reads = ["events"]
 [params]
 most = { type = "INTEGER", default = 300, doc = "Events at most." }
 [returns]
@@ -15,7 +15,7 @@ source = "VARCHAR"
 line = "BIGINT"
 [[case]]
 name = "progress is left out, repetitions too"
-given.event = """
+given.events = """
 time | rank | role     | kind      | name       | message | line
 20   | 1    | root     | signal    | SIGKILL    | killed  | 7
 30   | 0    | cascade  | exception | DistError  | closed  | 8
@@ -39,7 +39,7 @@ WITH firsts AS (
         left(arg_min(message, time), 200) AS message,
         arg_min(source, time) AS source,
         arg_min(line, time) AS line
-    FROM event
+    FROM events
     WHERE role IN ('root', 'symptom', 'cascade') AND time IS NOT NULL
     GROUP BY rank, role, kind, name
 ),
