@@ -84,7 +84,7 @@ step AS (
 
 SELECT
     h.rank,
-    true AS culprit,
+    TRUE AS culprit,
     h.reason,
     n.group_name,
     h.seq,

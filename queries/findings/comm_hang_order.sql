@@ -60,7 +60,7 @@ SELECT
     h.time,
     h.source,
     CAST(NULL AS BIGINT) AS line,
-    h.text AS text
+    h.text
 FROM hang_state AS h
 WHERE h.kind = 'order' AND h.certain
 ORDER BY h.group_name, h.seq

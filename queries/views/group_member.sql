@@ -65,7 +65,7 @@ stated AS (
         unnest(members) AS rank,
         unnest(range(len(members))) AS group_rank,
         len(members) AS size,
-        true AS stated
+        TRUE AS stated
     FROM listed
 ),
 
@@ -99,6 +99,6 @@ SELECT
     rank,
     CAST(NULL AS BIGINT) AS group_rank,
     count(*) OVER (PARTITION BY group_key) AS size,
-    false AS stated
+    FALSE AS stated
 FROM guessed
 ORDER BY group_key, rank

@@ -104,8 +104,6 @@ WITH alarm AS (
     WHERE kind = 'watchdog' OR (kind = 'exception' AND regexp_matches(message, '(?i)timed? ?out'))
 ),
 
-silent AS (SELECT rank FROM group_member WHERE rank NOT IN (SELECT rank FROM rank_in_group)),
-
 mismatch AS (
     SELECT
         'mismatch' AS kind,
@@ -113,11 +111,11 @@ mismatch AS (
         s.seq,
         min(s.operation) AS operation,
         list_sort(list(s.rank)) AS ranks,
-        true AS certain,
+        TRUE AS certain,
         string_agg(DISTINCT s.signature, ' against ' ORDER BY s.signature) AS text
     FROM signature_mismatch AS s
     GROUP BY s.group_key, s.seq
-    HAVING NOT coalesce(bool_or(s.odd), false)
+    HAVING NOT coalesce(bool_or(s.odd), FALSE)
 ),
 
 circle AS (
@@ -153,10 +151,10 @@ full_house AS (
     GROUP BY m.group_key, h.seq
     HAVING
         count(DISTINCT m.rank) > 1
-        AND bool_and(coalesce(r.enqueued >= h.seq, false))
+        AND bool_and(coalesce(r.enqueued >= h.seq, FALSE))
         -- Whoever has it open must have nothing older open. On gloo all must have it open: others may have failed.
-        AND bool_and(NOT coalesce(o.pending, false) OR (own.group_key = h.group_key AND own.seq = h.seq))
-        AND (bool_and(coalesce(o.pending, false)) OR NOT bool_or(coalesce(r.gloo, false)))
+        AND bool_and(NOT coalesce(o.pending, FALSE) OR (h.group_key = own.group_key AND h.seq = own.seq))
+        AND (bool_and(coalesce(o.pending, FALSE)) OR NOT bool_or(coalesce(r.gloo, FALSE)))
 ),
 
 nobody AS (
@@ -166,8 +164,7 @@ nobody AS (
         arg_min(e.seq, e.group_key) AS seq,
         arg_min(e.operation, e.group_key) AS operation,
         list_sort(list(DISTINCT e.waiter)) AS ranks,
-        list_sort(list(DISTINCT e.blocker) FILTER (WHERE e.blocker IN (SELECT rank FROM silent)
-            OR e.blocker NOT IN (SELECT rank FROM rank_in_group))) AS absent,
+        list_sort(list(DISTINCT e.blocker) FILTER (WHERE e.blocker NOT IN (SELECT rank FROM rank_in_group))) AS absent,
         'nothing tells who is missing' AS text
     FROM wait_edge AS e
     WHERE e.reason IN ('no evidence', 'no partner')
@@ -178,7 +175,7 @@ half AS (
     SELECT
         2 * (SELECT count(*) FROM rank_head) >= count(DISTINCT rank)
         AND (SELECT count(*) FROM rank_head) > 1
-        AND NOT coalesce(bool_or(gloo), false) AS waits
+        AND NOT coalesce(bool_or(gloo), FALSE) AS waits
     FROM rank_in_group
 ),
 

@@ -171,7 +171,7 @@ alone AS (  -- groups of which every member but one is known to have completed t
     INNER JOIN group_member AS m ON p.group_key = m.group_key AND p.rank <> m.rank AND m.stated
     LEFT JOIN rank_in_group AS r ON m.group_key = r.group_key AND m.rank = r.rank
     GROUP BY p.group_key, p.rank
-    HAVING bool_and(coalesce(r.completed >= p.last_seq, false)) AND count(*) > 1
+    HAVING bool_and(coalesce(r.completed >= p.last_seq, FALSE)) AND count(*) > 1
 ),
 
 behind_group AS (

@@ -45,6 +45,6 @@ SELECT DISTINCT rank FROM (
     SELECT unnest(members) AS rank FROM process_group
     UNION ALL
     SELECT rank FROM collective_evidence
-)
+) AS said
 WHERE rank >= 0
 ORDER BY rank

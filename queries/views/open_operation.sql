@@ -121,7 +121,19 @@ counted AS (
 
 SELECT group_key, seq, rank, pending, gloo, operation, signature, record, time, timeout, frames, source
 FROM entered
-UNION ALL BY NAME
-SELECT group_key, seq, rank, true AS pending, gloo, time
+UNION ALL
+SELECT
+    group_key,
+    seq,
+    rank,
+    TRUE AS pending,
+    gloo,
+    NULL AS operation,
+    NULL AS signature,
+    NULL AS record,
+    time,
+    NULL AS timeout,
+    NULL AS frames,
+    NULL AS source
 FROM counted
 ORDER BY group_key, seq, rank

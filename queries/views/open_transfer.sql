@@ -87,7 +87,7 @@ WITH transfer AS (
 ),
 
 history AS (  -- a dump that still holds the first record of its process holds them all
-    SELECT rank, min(record) = 0 AND NOT coalesce(bool_or(partial), false) AS complete
+    SELECT rank, min(record) = 0 AND NOT coalesce(bool_or(partial), FALSE) AS complete
     FROM collective_statement
     WHERE statement = 'entry'
     GROUP BY rank
@@ -120,7 +120,7 @@ SELECT
     coalesce(b.open, 0) AS partner_open,
     CASE
         WHEN ha.complete AND hb.complete THEN a.total > coalesce(b.total, 0)
-        WHEN m.size = 2 AND m.stated AND r.counter = a.seq - 1 THEN true
+        WHEN m.size = 2 AND m.stated AND r.counter = a.seq - 1 THEN TRUE
     END AS unmet,
     a.record,
     a.time,

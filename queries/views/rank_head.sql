@@ -29,11 +29,11 @@ rank | pending | record | group_key | seq | transfer
 """
 ---*/
 WITH open_ AS (
-    SELECT rank, record, group_key, seq, false AS transfer
+    SELECT rank, record, group_key, seq, FALSE AS transfer
     FROM open_operation
     WHERE pending
     UNION ALL
-    SELECT rank, record, group_key, seq, true AS transfer
+    SELECT rank, record, group_key, seq, TRUE AS transfer
     FROM open_transfer
 )
 
@@ -49,7 +49,7 @@ SELECT
         WHEN min(record) IS NOT NULL THEN arg_min(seq, record)
         WHEN count(DISTINCT group_key) = 1 THEN min(seq)
     END AS seq,
-    coalesce(arg_min(transfer, record), false) AS transfer
+    coalesce(arg_min(transfer, record), FALSE) AS transfer
 FROM open_
 GROUP BY rank
 ORDER BY rank

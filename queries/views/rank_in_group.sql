@@ -44,7 +44,7 @@ WITH kept AS (  -- ranks whose dump keeps completed operations: its newest entry
 ),
 
 whole AS (
-    SELECT group_key, bool_or(peer IS NOT NULL) AS mixed, bool_or(coalesce(backend = 'gloo', false)) AS gloo
+    SELECT group_key, bool_or(peer IS NOT NULL) AS mixed, bool_or(coalesce(backend = 'gloo', FALSE)) AS gloo
     FROM collective_statement
     GROUP BY group_key
 ),

@@ -44,7 +44,7 @@ own AS (
         rank,
         list_filter(
             CAST(frames AS VARCHAR[][]),
-            lambda f: NOT regexp_matches(f[2], '(site|dist)-packages|/lib/python3|^<')
+            LAMBDA f: NOT regexp_matches(f[2], '(site|dist)-packages|/lib/python3|^<')
         )[1] AS frame
     FROM newest
 )

@@ -116,7 +116,7 @@ collective AS (
         greatest(first_seq, coalesce(enqueued, -1) + 1) AS seq,
         operation,
         CASE WHEN enqueued_most < last_seq THEN 'not joined' ELSE 'no evidence' END AS reason,
-        coalesce(enqueued_most < last_seq, false) AS known
+        coalesce(enqueued_most < last_seq, FALSE) AS known
     FROM pair
 ),
 
@@ -128,7 +128,7 @@ busy AS (
         h.seq,
         o.operation,
         'busy' AS reason,
-        true AS known
+        TRUE AS known
     FROM rank_head AS h
     INNER JOIN open_operation AS o
         ON h.group_key = o.group_key AND h.seq = o.seq AND h.rank <> o.rank AND o.pending
@@ -144,7 +144,7 @@ transfer AS (
         seq,
         operation,
         CASE WHEN unmet THEN 'not joined' WHEN partner_open >= open THEN 'partner' ELSE 'no partner' END AS reason,
-        coalesce(unmet, false) AS known
+        coalesce(unmet, FALSE) AS known
     FROM open_transfer
 )
 
