@@ -20,7 +20,13 @@ from evidence import MemorySession, dumps
 
 SIZES = [2, 3, 4, 6, 8, 8, 12, 16, 16, 24, 32, 48, 64]
 LARGE = [128, 256, 512, 1024]
-FINDINGS = ("comm_hang_culprit", "comm_hang_mismatch", "comm_hang_order", "comm_hang_transport", "comm_hang_unknown")
+FINDINGS = (
+    "comm_hang_culprit",
+    "comm_hang_mismatch",
+    "comm_hang_order",
+    "comm_hang_transport",
+    "comm_hang_unknown",
+)
 
 
 def one(seed):
@@ -57,7 +63,9 @@ def judge(job, session, about):
     if not hung:
         return ("wrong" if any(session.rows(f) for f in FINDINGS) else "right"), about
     state = {row["kind"] for row in session.rows_of_view("hang_state")}
-    expected = {"order": {"order"}, "transport": {"transport"}, "partial": {"transport"}}.get(job.fault, set())
+    expected = {"order": {"order"}, "transport": {"transport"}, "partial": {"transport"}}.get(
+        job.fault, set()
+    )
     if named or state & expected:
         return "right", about
     return "undecided", about + f", state {sorted(state)}"
@@ -72,7 +80,10 @@ def main(count, first):
             if answer == "wrong":
                 examples.append(about)
     for fault in jobs.FAULTS:
-        print(f"{fault:10}", {a: answers[fault, a] for a in ("right", "undecided", "wrong") if answers[fault, a]})
+        print(
+            f"{fault:10}",
+            {a: answers[fault, a] for a in ("right", "undecided", "wrong") if answers[fault, a]},
+        )
     total = {a: sum(n for (_, b), n in answers.items() if a == b) for a in ("right", "undecided", "wrong")}
     print(total, f"{time.time() - started:.0f} s")
     print("\n".join(examples[:20]))

@@ -57,7 +57,9 @@ class Job:
     of: list[list[int]] = field(default_factory=list)  # rank -> its groups, in order of creation
     program: list[list[Op | str]] = field(default_factory=list)
     queue: list[list[Op]] = field(default_factory=list)
-    stop: dict[int, int] = field(default_factory=dict)  # rank -> place in its program that its host never passes
+    stop: dict[int, int] = field(
+        default_factory=dict
+    )  # rank -> place in its program that its host never passes
     frozen: dict[int, int] = field(default_factory=dict)  # rank -> operations whose end its host sees
     lost: set[tuple] = field(default_factory=set)  # operations that never end
     partly: dict[tuple, set[int]] = field(default_factory=dict)  # ... but do on these ranks
@@ -160,7 +162,9 @@ def _break(job):
     if fault in {"late", "dead"}:
         ranks = {rank} | ({rng.randrange(job.world)} if rng.random() < 0.2 else set())
         for r in ranks:
-            job.stop[r] = place if r == rank else rng.choice([i for i, o in enumerate(job.program[r]) if o != SYNC])
+            job.stop[r] = (
+                place if r == rank else rng.choice([i for i, o in enumerate(job.program[r]) if o != SYNC])
+            )
         job.culprits = ranks
         job.dead = ranks if fault == "dead" else set()
     elif fault == "device":
@@ -173,7 +177,9 @@ def _break(job):
         job.frozen[rank] = sum(o != SYNC for o in job.program[rank][:place])
         job.culprits = {rank}
     elif fault in {"mismatch", "skip"}:
-        places = [i for i in places if job.program[rank][i].kind not in {"send", "recv", "all_to_all", "barrier"}]
+        places = [
+            i for i in places if job.program[rank][i].kind not in {"send", "recv", "all_to_all", "barrier"}
+        ]
         place = rng.choice(places)
         op = job.program[rank][place]
         if fault == "skip":
@@ -197,7 +203,9 @@ def _break(job):
             i = rng.choice(pairs)
             for j in (i, i + 1):
                 job.program[rank][j].blocking = True
-            job.program[rank][i : i + 2] = job.program[rank][i + 1 : i - 1 : -1] if i else job.program[rank][1::-1]
+            job.program[rank][i : i + 2] = (
+                job.program[rank][i + 1 : i - 1 : -1] if i else job.program[rank][1::-1]
+            )
         job.culprits = {rank}
     elif fault in {"transport", "partial"}:
         op.broken = True
@@ -342,7 +350,11 @@ def write(job: Job, folder: Path) -> dict[int, Path]:
         if rank in job.dead:
             continue
         dump = _dump(job, rank, keep, timing, version)
-        name = rng.choice(["nccl_trace_rank_{}", "_dump_{}"]).format(rank) if rank == 0 else f"nccl_trace_rank_{rank}"
+        name = (
+            rng.choice(["nccl_trace_rank_{}", "_dump_{}"]).format(rank)
+            if rank == 0
+            else f"nccl_trace_rank_{rank}"
+        )
         files[rank] = folder / name
         files[rank].write_bytes(json.dumps(dump).encode() if text else _pickled(dump))
     return files
@@ -361,7 +373,8 @@ def _dump(job, rank, keep, timing, version):
     ids = {g: 2 * n + (n > 1) for n, g in enumerate(job.of[rank])}
     chosen = [o for o in queue if not o.seen] if keep == 0 else queue[-keep:]
     config = {
-        str(g): {"name": str(g), "desc": job.groups[g][0], "ranks": str(job.groups[g][1])} for g in job.of[rank]
+        str(g): {"name": str(g), "desc": job.groups[g][0], "ranks": str(job.groups[g][1])}
+        for g in job.of[rank]
     }
     status = {}
     for g in job.of[rank]:
@@ -384,7 +397,13 @@ def _dump(job, rank, keep, timing, version):
 def _entry(job, op, ids, timing):
     backend = "gloo" if job.gloo else "nccl"
     arrow = {"send": f" 0->{op.peer}", "recv": f" 0<-{op.peer}"}.get(op.kind, "")
-    state = "completed" if op.seen and not job.gloo else "started" if timing and getattr(op, "arrived", 0) else "scheduled"
+    state = (
+        "completed"
+        if op.seen and not job.gloo
+        else "started"
+        if timing and getattr(op, "arrived", 0)
+        else "scheduled"
+    )
     return {
         "frames": [{"name": "step", "filename": "/job/train.py", "line": 10 + op.group}], "record_id": op.record,
         "pg_id": ids[op.group], "process_group": (str(op.group), job.groups[op.group][0]),

@@ -106,7 +106,7 @@ def session_of(*statements, backend="nccl", mute=()):
     for name in sorted({key for s in rows for key in s} - {"group", "members"}):
         columns[name] = [s.get(name) for s in rows]
     columns |= {
-        "origin": ["test"] * len(rows), "backend": [backend] * len(rows), "partial": [False] * len(rows),
+        "origin": ["flight_recorder"] * len(rows), "backend": [backend] * len(rows), "partial": [False] * len(rows),
         "group_name": [s["group"] for s in rows],
         "members_hash": [str(s["members"]) if s["members"] else None for s in rows],
     }  # fmt: skip
@@ -258,11 +258,22 @@ def test_a_mismatch_without_majority_is_not_turned_into_blame():
 
 
 def test_gloo_counters_of_failed_operations_do_not_count_as_completed():
-    rows = [entry(r, 6, members=None) for r in (0, 3)]
+    rows = [entry(r, 5, state="completed", members=None) for r in range(4)]
+    rows += [entry(r, 6, members=None) for r in (0, 3)]
     rows += [entry(1, 6, state="completed", members=None), status(1, 6, 6, members=None)]
-    rows += [entry(2, 5, state="completed", members=None), status(2, 5, 5, members=None)]
+    rows += [status(2, 5, 5, members=None)]
     assert named(session_of(*rows, backend="gloo")) == {2}
     assert named(session_of(*rows, backend="gloo", mute={2})) == set()
+
+
+def test_gloo_rank_whose_last_operation_may_have_failed_is_not_idle():
+    """Rank 1 failed in the group that it shares with rank 2, and so never came to the one of all."""
+    rows = [entry(0, 6, group="0", members=None), status(1, 5, 5, group="0", members=None)]
+    rows += [
+        entry(1, 9, state="completed", group="b", members=None),
+        status(2, 8, 8, group="b", members=None),
+    ]
+    assert named(session_of(*rows, backend="gloo")) == set()
 
 
 def test_garbage_counters_of_pytorch_2_2_are_ignored():

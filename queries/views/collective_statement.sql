@@ -6,6 +6,7 @@ reads = ["collective_evidence", "process_group"]
 source = "VARCHAR"
 record = "BIGINT"
 statement = "VARCHAR"
+origin = "VARCHAR"
 backend = "VARCHAR"
 group_key = "VARCHAR"
 group_name = "VARCHAR"
@@ -55,6 +56,7 @@ SELECT
     e.source,
     e.record,
     e.statement,
+    e.origin,
     e.backend,
     e.group_name || coalesce('#' || coalesce(e.members_hash, c.members_hash), '') AS group_key,
     e.group_name,

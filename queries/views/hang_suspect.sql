@@ -5,7 +5,7 @@ mismatch: entered another collective than the majority of its group. behind: oth
 needs this rank, and a later one, while it has both open: its device or stream stands still. inside: it alone has
 entered an operation without its launch having returned. not joined: others wait for it in an operation that it has
 not entered, and it waits for nobody. Nobody is named for lack of evidence."""
-reads = ["open_operation", "rank_in_group", "group_member", "rank_head", "wait_edge", "signature_mismatch"]
+reads = ["open_operation", "rank_in_group", "group_member", "rank_head", "wait_edge", "signature_mismatch", "rank_idle"]
 materialize = true
 [returns]
 rank = "INTEGER"
@@ -33,6 +33,10 @@ given.wait_edge = """
 waiter | blocker | group_key | seq | operation  | reason     | known
 0      | 1       | a         | 5   | all_reduce | not joined | true
 1      | 2       | b         | 9   | all_gather | not joined | true
+"""
+given.rank_idle = """
+rank
+2
 """
 expect = """
 rank | reason     | group_key | seq | operation  | waiting
@@ -229,16 +233,8 @@ inside AS (
     INNER JOIN (
         SELECT group_key, max(size) AS size FROM group_member WHERE stated GROUP BY group_key
     ) AS m ON e.group_key = m.group_key
-    INNER JOIN rank_head AS h ON e.rank = h.rank AND e.group_key = h.group_key AND e.seq = h.seq
+    SEMI JOIN rank_head AS h ON e.rank = h.rank AND e.group_key = h.group_key AND e.seq = h.seq
     WHERE e.inside = 1 AND e.launched = e.ranks - 1 AND e.ranks = m.size AND e.ranks > 2
-),
-
-idle AS (  -- ranks with evidence and nothing open; a cut dump that states no counters proves no such thing
-    SELECT r.rank
-    FROM rank_in_group AS r
-    ANTI JOIN rank_head AS h ON r.rank = h.rank
-    GROUP BY r.rank
-    HAVING NOT bool_and(r.partial AND r.counter IS NULL)
 ),
 
 awaited AS (
@@ -251,7 +247,7 @@ awaited AS (
         count(DISTINCT e.waiter) AS waiting,
         'it is in no recorded operation itself' AS detail
     FROM wait_edge AS e
-    SEMI JOIN idle AS i ON e.blocker = i.rank
+    SEMI JOIN rank_idle AS i ON e.blocker = i.rank
     WHERE e.known AND e.reason = 'not joined'
     GROUP BY e.blocker
 ),
