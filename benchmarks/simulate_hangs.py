@@ -15,8 +15,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
-import jobs
-from evidence import MemorySession, dumps
+import jobs  # noqa: E402
+from evidence import MemorySession, dumps  # noqa: E402
 
 SIZES = [2, 3, 4, 6, 8, 8, 12, 16, 16, 24, 32, 48, 64]
 LARGE = [128, 256, 512, 1024]
