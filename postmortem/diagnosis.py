@@ -87,6 +87,7 @@ def diagnose(session: Session) -> dict[str, Any]:
         ],
         "coverage": coverage(session),
         "environment": session.rows("environment_differences"),
+        "limits": [row["sentence"] for row in session.rows("limits")],
     }
 
 

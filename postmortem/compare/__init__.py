@@ -46,7 +46,22 @@ def compare(session: Session, *, bound: float = 0.03, run_noise: float = 0.01) -
         "memory": growing,
         "loss": loss(session),
         "changes": changed,
+        "limits": _limits(sides, run_noise),
         "before_diagnosis": sides[0],
         "after_diagnosis": sides[1],
     }
     return dict(document)
+
+
+def _limits(sides: tuple[Mapping[str, Any], ...], run_noise: float) -> list[str]:
+    """What neither run can show, and what was assumed."""
+    said = [
+        f"{side['run']['name']}: {sentence}"
+        for side in sides
+        for sentence in side["limits"]
+        if not sentence.startswith("A single run")
+    ]
+    return [
+        *said,
+        f"One run stands for each side; that runs of the same job differ by {run_noise:.1%} by chance is an assumption.",
+    ]
