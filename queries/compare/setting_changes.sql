@@ -22,8 +22,8 @@ after  | deepspeed | new   | true
 """
 given.run_summary = """
 name   | world_size | hosts
-before | 4          | 1
-after  | 8          | 1
+before | 4          | [a]
+after  | 8          | [b]
 """
 expect = """
 kind      | what       | before_value | after_value
@@ -52,7 +52,7 @@ sizes AS (
     SELECT name AS run_id, 'topology' AS kind, 'world_size' AS what, CAST(world_size AS VARCHAR) AS value
     FROM run_summary
     UNION ALL
-    SELECT name, 'topology', 'hosts', CAST(nullif(hosts, 0) AS VARCHAR) FROM run_summary
+    SELECT name, 'topology', 'hosts', CAST(nullif(len(hosts), 0) AS VARCHAR) FROM run_summary
 ),
 
 everything AS (

@@ -6,7 +6,7 @@ reads = ["metrics", "process", "line", "events", "trace", "trace_step", "source"
 [returns]
 name = "VARCHAR"
 world_size = "INTEGER"
-hosts = "BIGINT"
+hosts = "VARCHAR[]"
 first_step = "BIGINT"
 last_step = "BIGINT"
 started = "BIGINT"
@@ -29,7 +29,7 @@ exit | progress | 0    | 0
 """
 expect = """
 name | world_size | hosts | first_step | last_step | started | ended | end
-run  | 4          | 0     | 1          | 7         | 100     | 900   | completed
+run  | 4          | []    | 1          | 7         | 100     | 900   | completed
 """
 [[case]]
 name = "stopped from outside"
@@ -49,7 +49,7 @@ exit          | cascade | -15  |
 """
 expect = """
 name | world_size | hosts | end
-run  | 8          | 2     | stopped
+run  | 8          | ['a', 'b'] | stopped
 """
 ---*/
 WITH runs AS (
@@ -105,7 +105,12 @@ sizes AS (
 
 machines AS (
     -- "localhost" is another name of a host that is also known by its own.
-    SELECT run_id, greatest(count(DISTINCT host) FILTER (WHERE host <> 'localhost'), least(count(host), 1)) AS hosts
+    SELECT
+        run_id,
+        coalesce(
+            list(DISTINCT host ORDER BY host) FILTER (WHERE host <> 'localhost'),
+            list(DISTINCT host ORDER BY host) FILTER (WHERE host IS NOT NULL)
+        ) AS hosts
     FROM process
     GROUP BY run_id
 ),
@@ -123,7 +128,7 @@ ends AS (
 SELECT
     r.run_id AS name,
     sizes.world_size,
-    coalesce(machines.hosts, 0) AS hosts,
+    coalesce(machines.hosts, []) AS hosts,
     coalesce(steps.first_step, profiled.first_step) AS first_step,
     coalesce(steps.last_step, profiled.last_step) AS last_step,
     least(steps.started, lines.started) AS started,
