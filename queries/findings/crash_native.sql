@@ -1,0 +1,44 @@
+/*---
+title    = "A process ended by a fault of native code"
+doc      = "Exit codes or signals that a library, a driver or the device brings about: SIGILL, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, also as 128 plus the signal. SIGABRT is left out where a watchdog or an uncaught exception announced it."
+fault    = "crash"
+severity = "evidence"
+reads    = ["events"]
+summary  = "a process ended with code {code}"
+[returns]
+rank = "INTEGER"
+code = "BIGINT"
+time = "BIGINT"
+source = "VARCHAR"
+line = "BIGINT"
+[[case]]
+name = "a segmentation fault, by signal and in a shell's words"
+given.events = """
+kind | rank | code | line
+exit | 1    | -11  | 5
+exit | 2    | 139  | 6
+"""
+expect = """
+rank | code | line
+1    | -11  | 5
+2    | 139  | 6
+"""
+[[case]]
+name = "an exception, a kill, an abort after a watchdog"
+given.events = """
+kind     | rank | code | line
+exit     | 1    | 1    | 5
+exit     | 2    | -9   | 6
+exit     | 3    | -6   | 7
+watchdog | 3    |      | 4
+"""
+expect = "rank"
+---*/
+SELECT rank, code, time, source, line
+FROM events
+WHERE
+    kind IN ('exit', 'signal') AND code IN (-4, -7, -8, -11, 132, 135, 136, 139, -6, 134)
+    AND NOT (
+        code IN (-6, 134) AND EXISTS (SELECT 1 FROM events AS w WHERE w.kind IN ('watchdog', 'exception'))
+    )
+ORDER BY time NULLS LAST, source, line
