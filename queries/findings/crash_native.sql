@@ -1,6 +1,6 @@
 /*---
 title    = "A process ended by a fault of native code"
-doc      = "Exit codes or signals that a library, a driver or the device brings about: SIGILL, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, also as 128 plus the signal. SIGABRT is left out where a watchdog or an uncaught exception announced it."
+doc      = "Exit codes or signals that a library, a driver or the device brings about: SIGILL, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, also as 128 plus the signal. Where an exception, a refused allocation or a watchdog was reported, the code is what remains of that and is left out."
 fault    = "crash"
 severity = "evidence"
 reads    = ["events"]
@@ -37,8 +37,6 @@ expect = "rank"
 SELECT rank, code, time, source, line
 FROM events
 WHERE
-    kind IN ('exit', 'signal') AND code IN (-4, -7, -8, -11, 132, 135, 136, 139, -6, 134)
-    AND NOT (
-        code IN (-6, 134) AND EXISTS (SELECT 1 FROM events AS w WHERE w.kind IN ('watchdog', 'exception'))
-    )
+    kind IN ('exit', 'signal') AND code IN (-4, -6, -7, -8, -11, 132, 134, 135, 136, 139)
+    AND NOT EXISTS (SELECT 1 FROM events AS w WHERE w.kind IN ('watchdog', 'exception', 'oom'))
 ORDER BY time NULLS LAST, source, line
