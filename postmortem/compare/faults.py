@@ -179,15 +179,22 @@ def _silent(session: Session, judged: Sequence[Mapping[str, Any]]) -> list[dict[
     rows = (
         session.rows("twin_divergence", before=before, after=after) if "twin_divergence" in queries() else []
     )
-    if not rows:
+    row = rows[0] if rows else {"confidence": None}
+    if row["confidence"] is None:  # no twins, or twins that agree
         return []
-    row = rows[0]
+    known = [side for entry in judged for side in (entry["before"], entry["after"]) if side]
+    if any(_began_by(fault["onset_step"], row["step"]) for fault in known):
+        return []  # the parting is what that fault did to the numbers
     shown = {
-        "fault": "silent", "kind": "incident", "culprit_ranks": row["ranks"] or [], "onset_step": row["step"],
-        "onset_time": None, "confidence": "medium", "statement": row["statement"], "explained_by": None,
+        "fault": "silent", "kind": "incident", "culprit_ranks": row["shard_ranks"] or [], "onset_step": row["step"],
+        "onset_time": None, "confidence": row["confidence"], "statement": row["text"], "explained_by": None,
     }  # fmt: skip
     why = "The two runs are twins and part, so one of them is wrong; that it is the before-run is your word, not ours."
     return [{"fault": "silent", "before": shown, "after": None, "verdict": "undecided", "why": why}]
+
+
+def _began_by(onset: int | None, step: int | None) -> bool:
+    return onset is None or step is None or onset <= step
 
 
 def overall(
