@@ -132,12 +132,28 @@ def _pattern(file: str, raw: Mapping[str, Any]) -> Pattern:
         id=f"{file}.{raw['name']}",
         role=raw.get("role", "context"),
         contains=(contains,) if isinstance(contains, str) else tuple(contains),
-        regex=raw["regex"],
+        regex=ascii_classes(raw["regex"]),
         captures=tuple(re.compile(raw["regex"]).groupindex),
         emit=tuple(_emit(e) for e in ([raw] if "table" in raw else []) + raw.get("also", [])),
         samples=tuple(_sample(s) for s in raw.get("sample", [])),
         attempt=raw.get("attempt", False),
     )
+
+
+def ascii_classes(regex: str) -> str:
+    """The same expression with \\d, \\w and \\s for ASCII only: Unicode's classes make automata large and slow."""
+    classes = {"d": "0-9", "w": "0-9A-Za-z_", "s": " \\t\\n\\r\\f\\v", "S": "", "D": "", "W": ""}
+    out, inside, at = [], False, 0
+    while at < len(regex):
+        step = regex[at : at + 2] if regex[at] == "\\" else regex[at]
+        if len(step) == 2 and classes.get(step[1]):
+            step = classes[step[1]] if inside else f"[{classes[step[1]]}]"
+            at += 2
+        else:
+            inside = step == "[" or (inside and step != "]")
+            at += len(step)
+        out.append(step)
+    return "".join(out)
 
 
 def _emit(raw: Mapping[str, Any]) -> Emit:
@@ -146,7 +162,7 @@ def _emit(raw: Mapping[str, Any]) -> Emit:
         set=raw.get("set", {}),
         values=raw.get("values", {}),
         units=raw.get("units", {}),
-        pairs=raw.get("pairs", ""),
+        pairs=ascii_classes(raw.get("pairs", "")),
         unit=raw.get("unit", ""),
     )
 

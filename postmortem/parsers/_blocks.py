@@ -21,9 +21,17 @@ _KINDS: dict[str, type[Machine]] = {
 }
 
 
-class _Open(NamedTuple):
-    machine: Machine
-    first: int
+OPENERS = tuple(_KINDS)
+"""Literals of which one is in the first line of every record of several lines."""
+
+
+class Marked(NamedTuple):
+    """Rows of one table, and which records (by row number) were recognised as what (format and role)."""
+
+    table: str
+    rows: pl.DataFrame
+    at: list[int]
+    marks: list[tuple[str, str]]
 
 
 class Machines:
@@ -32,9 +40,8 @@ class Machines:
     def __init__(self) -> None:
         self._open: dict[tuple[Any, ...], Machine] = {}
 
-    def feed(self, lines: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame, pl.DataFrame]]:
-        """Yield (table, rows, marks): marks say which records (by row number) were recognised as what."""
-        openers = lines["text"].str.contains_any(list(_KINDS)).arg_true().to_list()
+    def feed(self, lines: pl.DataFrame, openers: list[int]) -> Iterator[Marked]:
+        """Read the records that open, go on or end in a block; `openers` are the lines that contain one of OPENERS."""
         if not openers and not self._open:
             return
         at = 0 if self._open else openers[0]
@@ -57,7 +64,7 @@ class Machines:
                     break
         yield from _frames(rows, marks)
 
-    def close(self) -> Iterator[tuple[str, pl.DataFrame, pl.DataFrame]]:
+    def close(self) -> Iterator[Marked]:
         """End every record that is still open."""
         rows: dict[str, list[dict[str, Any]]] = {}
         for machine in self._open.values():
@@ -94,14 +101,10 @@ def _store(machine: Machine, rows: dict[str, list[dict[str, Any]]]) -> None:
         rows.setdefault(table, []).append(row)
 
 
-def _frames(
-    rows: dict[str, list[dict[str, Any]]], marks: list[tuple[int, str, str]]
-) -> Iterator[tuple[str, pl.DataFrame, pl.DataFrame]]:
-    shape = {"at": pl.UInt32, "format": pl.String, "role": pl.String}
-    recognised = pl.DataFrame(marks, schema=shape, orient="row")
-    none = pl.DataFrame(schema=shape)
+def _frames(rows: dict[str, list[dict[str, Any]]], marks: list[tuple[int, str, str]]) -> Iterator[Marked]:
+    at, names = [row for row, _, _ in marks], [(name, role) for _, name, role in marks]
     for table, found in rows.items():
-        yield table, pl.from_dicts(found, infer_schema_length=None), recognised
-        recognised = none
-    if recognised.height:
-        yield "line", none, recognised
+        yield Marked(table, pl.from_dicts(found, infer_schema_length=None), at, names)
+        at, names = [], []
+    if at:
+        yield Marked("line", pl.DataFrame(), at, names)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 
+import numpy as np
 import polars as pl
 
 from postmortem import schema
@@ -13,8 +15,9 @@ from postmortem.formats import LONG, REST, SIZE, UNITS, Emit, Pattern, names
 CARRIED = ("line", "part", "time", "clock", "rank", "local_rank", "task", "host", "pid", "attempt", "after_step")
 """Columns of a record that its rows take over, where their table has them."""
 _NANOSECONDS = {"ns", "us", "ms", "s", "min", "h"}
-_UNIT_TAIL = r"[_ ]\(?(ns|us|ms|s|sec|gb|gib|mb|mib|kb|bytes)\)?$"
-_TAIL_UNITS = {"sec": "s", "gb": "GB", "gib": "GiB", "mb": "MB", "mib": "MiB", "kb": "KB"}
+_SIZES = {"B", "KB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB"}
+_UNIT_TAIL = re.compile(r"_(gb|gib|mb|mib|kb|kib|bytes)$")
+_TAIL_UNITS = {"gb": "GB", "gib": "GiB", "mb": "MB", "mib": "MiB", "kb": "KB", "kib": "KiB", "bytes": "bytes"}
 
 
 def rows(pattern: Pattern, matched: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
@@ -75,7 +78,7 @@ def _cast(text: pl.Expr, kind: str, unit: str) -> pl.Expr:
 
 def number(text: pl.Expr) -> pl.Expr:
     """Text -> Float64, with nan and inf in any case; null for what is no number."""
-    return text.str.strip_chars().str.to_lowercase().cast(pl.Float64, strict=False)
+    return text.str.strip_chars().cast(pl.Float64, strict=False)
 
 
 def amount(text: pl.Expr, unit: str) -> pl.Expr:
@@ -89,75 +92,88 @@ def amount(text: pl.Expr, unit: str) -> pl.Expr:
 
 
 def _long(emit: Emit, matched: pl.DataFrame, pattern: Pattern) -> Iterator[tuple[str, pl.DataFrame]]:
-    shared = _shared(emit, pattern)
+    """One row per value: first (row number, spelling, value, unit), then the record's columns beside them."""
     parts = []
     for capture, name in emit.values.items():
-        value = pl.col(f"capture.{capture}")
-        part = matched.filter(value.is_not_null())
-        parts.append(part.select(**shared, name_=pl.lit(name), value_=value, unit_=pl.lit(emit.units.get(capture, ""))))
+        at = matched[f"capture.{capture}"].is_not_null().arg_true()
+        values = matched[f"capture.{capture}"].drop_nulls()
+        parts.append(pl.DataFrame({"at": at, "value_": values}).with_columns(name_=pl.lit(name), unit_=pl.lit(emit.units.get(capture, ""))))
     if emit.pairs:
         rest = f"capture.{REST}" if REST in pattern.captures else "text"
-        parts.append(_pairs(emit, matched.select(**shared, rest_=pl.col(rest))))
-    table = pl.concat(parts) if parts else matched.clear().select(**shared)
-    if not table.is_empty():
-        yield from _finished(emit.table, table)
+        parts.append(_pairs(emit, matched[rest]))
+    values = pl.concat([p.select("at", "name_", "value_", "unit_") for p in parts]) if len(parts) > 1 else parts[0]
+    if values.is_empty():
+        return
+    shared = matched.select(**_shared(emit, pattern))
+    for table, found in _finished(emit.table, values):
+        yield table, shared[found["at"]].hstack(found.drop("at"))
 
 
-def _pairs(emit: Emit, matched: pl.DataFrame) -> pl.DataFrame:
-    found = matched.with_columns(pl.col("rest_").str.extract_all(emit.pairs)).explode("rest_", keep_nulls=True, empty_as_null=True)
-    found = found.filter(pl.col("rest_").is_not_null())
-    groups = found.select(pl.col("rest_").str.extract_groups(emit.pairs)).unnest("rest_")
-    unit = pl.lit(emit.unit)
-    if "unit" in groups.columns:
-        unit = pl.coalesce(groups["unit"], unit)
-    return found.drop("rest_").with_columns(name_=groups["name"], value_=groups["value"], unit_=unit)
+def _pairs(emit: Emit, rest: pl.Series) -> pl.DataFrame:
+    hits = rest.str.extract_all(emit.pairs)
+    at = np.repeat(np.arange(len(rest), dtype=np.uint32), hits.list.len().fill_null(0).to_numpy())
+    texts = hits.explode(empty_as_null=False, keep_nulls=False)
+    groups = texts.to_frame("t").select(pl.col("t").str.extract_groups(emit.pairs)).unnest("t")
+    unit = pl.coalesce("unit", pl.lit(emit.unit)) if "unit" in groups.columns else pl.lit(emit.unit)
+    return groups.select(name_="name", value_="value", unit_=unit).with_columns(at=at)
 
 
-def plain(name: pl.Expr) -> pl.Expr:
+def plain(name: str) -> str:
     """A spelling in lower case, with one underscore for every run of other characters."""
-    return name.str.to_lowercase().str.replace_all(r"[^a-z0-9]+", "_").str.strip_chars("_")
+    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+
+
+def _renamed(spelling: pl.Series, known: Mapping[str, str]) -> pl.Series:
+    """Spellings are few: each is looked up once."""
+    names = {s: known.get(plain(s), plain(s)) for s in spelling.unique().to_list() if s is not None}
+    return spelling.replace_strict(names, default=None, return_dtype=pl.String)
 
 
 def _finished(table: str, found: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
     """Name and convert the values of a long table; memory that was printed among metrics moves to its table."""
     if table == "metric":
-        memory, found = _memory_among(found)
-        if not memory.is_empty():
-            yield "memory", memory
-        name = plain(pl.col("name_"))
-        seconds = {u: UNITS[u] / 1e9 for u in _NANOSECONDS}
-        factor = pl.col("unit_").replace_strict(seconds, default=1.0, return_dtype=pl.Float64)
-        columns = {"name": name.replace(names()["metric"]), "value": number(pl.col("value_")) * factor, "text": pl.col("value_")}
-        found = found.with_columns(**columns).filter(pl.col("value").is_not_null())
-        yield table, found.drop("name_", "value_", "unit_").unique(["line", "part", "name"], keep="last", maintain_order=True)
+        yield from _metrics(found)
         return
     name_column, value_column = LONG[table]
     if table in ("phase_time", "memory"):
         factor = pl.col("unit_").replace_strict(UNITS, default=1.0, return_dtype=pl.Float64)
         value = (number(pl.col("value_")) * factor).round().cast(pl.Int64, strict=False)
-        known = names()["phase" if table == "phase_time" else "memory"]
-        name = plain(pl.col("name_")).replace(known)
+        name = _renamed(found["name_"], names()["phase" if table == "phase_time" else "memory"])
     else:
         value = pl.col("value_").str.strip_chars()
         if table == "config":
             value = value.map_elements(json.dumps, return_dtype=pl.String)
-        name = pl.col("name_").str.strip_chars()
-    found = found.with_columns(name.alias(name_column), value.alias(value_column)).filter(pl.col(value_column).is_not_null())
-    yield table, found.drop("name_", "value_", "unit_")
+        name = found["name_"]
+    found = found.select("at", name.alias(name_column), value.alias(value_column))
+    yield table, found.filter(pl.col(value_column).is_not_null())
 
 
-def _memory_among(found: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Split metrics such as rss_gb=0.41 off: (rows of memory, the other rows)."""
-    known = {s: k for s, k in names()["memory"].items()}
-    spelling = plain(pl.col("name_"))
-    stem = spelling.str.replace(_UNIT_TAIL, "")
-    tail = spelling.str.extract(_UNIT_TAIL, 1)
-    unit = pl.when(pl.col("unit_").is_in(["B", "KB", "MB", "GB", "KiB", "MiB", "GiB", "TB"])).then(pl.col("unit_")).otherwise(tail.replace(_TAIL_UNITS))
-    factor = unit.replace_strict({u: f for u, f in UNITS.items() if u not in _NANOSECONDS and u}, default=None, return_dtype=pl.Float64)
-    marked = found.with_columns(
-        kind=stem.replace_strict(known, default=None, return_dtype=pl.String),
-        bytes=(number(pl.col("value_")) * factor).round().cast(pl.Int64, strict=False),
-    )
-    is_memory = pl.col("kind").is_not_null() & pl.col("bytes").is_not_null()
-    keep = [c.name for c in schema.tables()["memory"].columns if c.name in marked.columns]
-    return marked.filter(is_memory).select(keep), marked.filter(~is_memory).drop("kind", "bytes")
+def _metrics(found: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
+    spellings = {s: _memory_kind(s, u) for s, u in found.select("name_", "unit_").unique().iter_rows()}
+    if any(spellings.values()):
+        factors = {s: kind[1] for s, kind in spellings.items() if kind}
+        kinds = {s: kind[0] for s, kind in spellings.items() if kind}
+        is_memory = pl.col("name_").is_in(list(kinds))
+        size = number(pl.col("value_")) * pl.col("name_").replace_strict(factors, default=None, return_dtype=pl.Float64)
+        kind = pl.col("name_").replace_strict(kinds, default=None, return_dtype=pl.String)
+        memory = found.filter(is_memory).select("at", kind=kind, bytes=size.round().cast(pl.Int64, strict=False))
+        yield "memory", memory.filter(pl.col("bytes").is_not_null())
+        found = found.filter(~is_memory)
+    seconds = {u: UNITS[u] / 1e9 for u in _NANOSECONDS}
+    value = number(pl.col("value_"))
+    if (found["unit_"] != "").any():
+        value = value * pl.col("unit_").replace_strict(seconds, default=1.0, return_dtype=pl.Float64)
+    found = found.select("at", _renamed(found["name_"], names()["metric"]).alias("name"), value=value, text="value_")
+    found = found.filter(pl.col("value").is_not_null())
+    repeated = found.select(pl.struct("at", "name").is_duplicated()).to_series()
+    yield "metric", found.unique(["at", "name"], keep="last", maintain_order=True) if repeated.any() else found
+
+
+def _memory_kind(spelling: str, unit: str) -> tuple[str, float] | None:
+    """(kind, bytes per unit) where a metric such as rss_gb or mem (GiB) is a size, else None."""
+    name = plain(spelling)
+    tail = _UNIT_TAIL.search(name)
+    stem = name[: tail.start()] if tail else name
+    kind = names()["memory"].get(stem)
+    unit = unit if unit in _SIZES else _TAIL_UNITS.get(tail[1], "") if tail else ""
+    return (kind, UNITS[unit]) if kind and unit else None

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import cache
 
 import polars as pl
+
+from postmortem.formats import ascii_classes
 
 # Each piece is optional; the order is that in which tools wrap each other. Groups of one column carry a digit.
 _STAMP = r"\d{4}-\d\d-\d\d[T _]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
 _ZONE = r"(?:Z|[+-]\d\d:?\d\d)"
 _LEVELS = r"DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL|debug|info|warning|error|critical"
-_BEFORE_HOST = (
+_OUTER = (
     # kubectl, docker --timestamps and CRI files: RFC 3339 with a zone, then maybe the stream and a full/partial flag
-    rf"(?:(?P<time_k8s>{_STAMP}{_ZONE}) (?:(?P<stream_k8s>stdout|stderr) [FP] )?)?"
-    # docker compose and Kubernetes aggregators: [pod/name/container]
+    rf"(?:{_STAMP}{_ZONE} (?:(?P<stream_k8s>stdout|stderr) [FP] )?)?"
+    # stern and Kubernetes aggregators: [pod/name/container]
     r"(?:\[pod/(?P<host_pod>[^\]/ ]+)/[^\] ]*\] )?"
     # syslog (RFC 3164), journalctl -o short and short-iso
-    r"(?:(?:(?P<time_syslog>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?)"
-    rf"|(?P<time_journal>{_STAMP}{_ZONE})) (?P<host_syslog>[\w.-]+) [\w./@-]+(?:\[(?P<pid_syslog>\d+)\])?: )?"
+    r"(?:(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?"
+    rf"|{_STAMP}{_ZONE}) (?P<host_syslog>[\w.-]+) [\w./@-]+(?:\[(?P<pid_syslog>\d+)\])?: )?"
 )
-_AFTER_HOST = (
+_MIDDLE = (
     # mpirun -tag-output and --timestamp-output (Open MPI); the second number is the rank in MPI_COMM_WORLD
     r"(?:(?:[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4})?"
     r"\[\d+,(?P<task_mpi>\d+)\]<(?P<stream_mpi>stdout|stderr|stddiag)>: ?)?"
@@ -30,33 +33,37 @@ _AFTER_HOST = (
     r"(?:\[(?:default|trainer|worker|role)_?(?P<local_rank_tee>\d+)\]: ?)?"
     # torch's exception hook and C++ log: the global rank (torch/distributed/distributed_c10d.py)
     r"(?:\[rank(?P<rank_torch>\d+)\]: ?)?"
-    # glog of torch's C++ side. What follows in brackets is a rank inside a process group, so nothing more is removed.
-    r"(?:(?:\[(?P<level_c>[IWEF])(?:(?P<time_c>\d{3,4} \d\d:\d\d:\d\d(?:\.\d+)?))? (?P<logger_c>[\w./-]+:\d+)\] ?)|(?:"
+)
+# glog of torch's C++ side. What follows in brackets is a rank inside a process group, so nothing more is removed.
+_GLOG = r"\[(?P<level_c>[IWEF])(?:\d{3,4} \d\d:\d\d:\d\d(?:\.\d+)?)? (?P<logger_c>[\w./-]+:\d+)\] ?"
+_INNER = (
     # torchrun's Python side, with its process id
-    r"(?:(?P<level_p>[IWEF])(?P<time_p>\d{4} \d\d:\d\d:\d\d(?:\.\d+)?) +(?P<pid_p>\d+) (?P<logger_p>[^\] ]+:\d+)\] ?)?"
+    r"(?:(?P<level_p>[IWEF])\d{4} \d\d:\d\d:\d\d(?:\.\d+)? +(?P<pid_p>\d+) (?P<logger_p>[^\] ]+:\d+)\] ?)?"
     # DeepSpeed's logger (deepspeed/utils/logging.py), and others that print [time] [LEVEL] [origin]
-    rf"(?:\[(?P<time_ds>{_STAMP})\] (?:\[(?P<level_ds>{_LEVELS})\] )?(?:\[(?P<logger_ds>[\w.<>/-]+:\d+(?::[\w<>]+)?)\] ?)?)?"
+    rf"(?:\[{_STAMP}\] ?(?:\[(?P<level_ds>{_LEVELS})\] )?(?:\[(?P<logger_ds>[\w.<>/-]+:\d+(?::[\w<>]+)?)\] ?)?)?"
     # [time] logger: [LEVEL]   (torchrun 2.1 and 2.2)
-    rf"(?:\[(?P<time_el>{_STAMP})\] (?P<logger_el>[\w.]+): \[(?P<level_el>{_LEVELS})\] ?)?"
+    rf"(?:\[{_STAMP}\] (?P<logger_el>[\w.]+): \[(?P<level_el>{_LEVELS})\] ?)?"
     # transformers: [LEVEL|file.py:123] time >>
-    rf"(?:\[(?P<level_hf>{_LEVELS})\|(?P<logger_hf>[\w.]+:\d+)\] (?P<time_hf>{_STAMP}) >> ?)?"
+    rf"(?:\[(?P<level_hf>{_LEVELS})\|(?P<logger_hf>[\w.]+:\d+)\] (?:{_STAMP} )?>> ?)?"
     # logging.basicConfig: LEVEL:logger:
-    rf"(?:(?P<level_b>DEBUG|INFO|WARNING|ERROR|CRITICAL):(?P<logger_b>[\w.]+):)?"
-    # bare stamps: "2026-01-02 03:04:05,678 - INFO - ", "2026-01-02 03:04:05 | INFO | a:b:1 - ", "2026-01-02T03:04:05 "
-    rf"(?:(?P<time_iso>{_STAMP}{_ZONE}?)(?: ?[-|:]? ?(?:\[?(?P<level_iso>{_LEVELS})\]? *(?:[-|:]|\b)))? *(?:- )?)?"
+    r"(?:(?P<level_b>DEBUG|INFO|WARNING|ERROR|CRITICAL):(?P<logger_b>[\w.]+):)?"
+    # bare stamps: "2026-01-02 03:04:05,678 - INFO - ", "2026-01-02 03:04:05 | INFO | ", "2026-01-02T03:04:05 "
+    rf"(?:{_STAMP}{_ZONE}?(?: ?[-|:]? ?(?:\[?(?P<level_iso>{_LEVELS})\]? *(?:[-|:]|\b)))? *(?:- )?)?"
     # a rank in words: DeepSpeed's log_dist, and what trainers print
     r"(?:\[(?:[Rr]ank|RANK)[ =:_]?(?P<rank_words>-?\d+)\]:? ?)?"
-    r"))"
+)
+_STAMPS = ascii_classes(
+    rf"{_STAMP}{_ZONE}?|\d{{3,4}} \d\d:\d\d:\d\d(?:\.\d+)?|[A-Z][a-z]{{2}} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?"
 )
 # A bare word with a colon in front of a record is a host only if what follows is a lead-in that no message starts with.
-_HOST_TOKEN = r"^([A-Za-z0-9][\w.-]*): "
-_HOST_STRONG = (
+_HOST_TOKEN = ascii_classes(r"^([A-Za-z0-9][\w.-]*): ")
+_HOST_STRONG = ascii_classes(
     r"^[A-Za-z0-9][\w.-]*: (?:\[rank\d+\]:|\[default\d+\]:|\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[,.]\d{3}\] \[[A-Z]+\] \[)"
 )
 # pdsh -w a,b / "Running on the following workers: a,b" (deepspeed/launcher/multinode_runner.py)
 _HOST_LIST = re.compile(r"(?:pdsh (?:-\S+ (?:\d+ )?)*-w |Running on the following workers: )([\w.,-]+)")
 _NO_HOSTS = {"error", "warning", "info", "debug", "note", "traceback", "exception", "fatal", "hint", "usage"}
-_SRUN = r"^ *\d+: "
+_SRUN = ascii_classes(r"^ *\d+: ")
 
 
 @dataclass(slots=True)
@@ -78,60 +85,87 @@ class LeadIns:
         # A label stands on nearly every line; a list of numbered items does not fill a log.
         self.srun = self.srun or (labelled >= 2 and labelled > 0.8 * int((raw.str.len_bytes() > 0).sum() or 0))
 
-    @property
-    def regex(self) -> str:
-        """The whole lead-in as one anchored expression with the remaining text as its last group."""
-        hosts = "|".join(re.escape(h).replace(r"\-", "-") for h in sorted(self.hosts, key=len, reverse=True))
-        host = f"(?:(?P<host_pdsh>{hosts}): ?)?" if hosts else ""
-        task = r"(?: *(?P<task_srun>\d+): )?" if self.srun else ""
-        return f"(?s)^(?P<prefix>{_BEFORE_HOST}{host}{task}{_AFTER_HOST})(?P<text>.*)$"
+    def regexes(self) -> tuple[str, str]:
+        """(One round of lead-ins with named groups, up to two rounds without groups); each piece may be absent."""
+        return _regexes(tuple(sorted(self.hosts, key=len, reverse=True)), self.srun)
+
+
+@cache
+def _regexes(hosts: tuple[str, ...], srun: bool) -> tuple[str, str]:
+    names = "|".join(re.escape(h).replace(r"\-", "-") for h in hosts)
+    host = f"(?:(?P<host_pdsh>{names}): ?)?" if hosts else ""
+    task = r"(?: *(?P<task_srun>\d+): )?" if srun else ""
+    wrapped = _OUTER + host + task + _MIDDLE
+    again = f"(?:{_MIDDLE}(?:{_GLOG}|{_INNER}))?"  # tools wrap what was wrapped before
+    once, twice = f"^{wrapped}(?:{_GLOG}|{_INNER})", f"^{wrapped}(?:{_GLOG}|{_INNER}{again})"
+    return ascii_classes(once), ascii_classes(_bare(twice))
+
+
+def _bare(regex: str) -> str:
+    """The same expression without names, so that it may stand in a regex twice."""
+    return re.sub(r"\(\?P<\w+>", "(?:", regex)
 
 
 def _is_host(token: str) -> bool:
     return token.lower() not in _NO_HOSTS and not token.endswith(("Error", "Exception", "Warning"))
 
 
-_AGAIN = r"^[\[({ISEWFDC\d]"
+KINDS = ("stream", "host", "pid", "task", "local_rank", "rank", "level", "logger")
+_HOLE = "\ue000"  # stands for a stamp in the shape of a lead-in
 
 
 def split(lines: pl.DataFrame, leadins: LeadIns) -> pl.DataFrame:
-    """Replace column `raw` by `prefix`, `text` and one text column per kind of thing that lead-ins state.
+    """Replace column `raw` by `prefix`, `text`, `time` (text) and one text column per kind of thing in KINDS.
 
-    A record may be wrapped again by the same kind of tool, so what remains is looked at once more.
+    Lead-ins of one file differ in little but their stamps: stamps are cut out, and each shape is read once.
     """
-    first = _groups(lines["raw"], leadins.regex)
-    again = (first["prefix"].str.len_bytes() > 0) & first["text"].str.contains(_AGAIN) & first["logger_c"].is_null()
-    if again.any():
-        second = _groups(first["text"].filter(again), leadins.regex)
-        if (second["prefix"].str.len_bytes() > 0).any():
-            first = _merged(first, second, again)
-    return lines.drop("raw").hstack(_columns(first))
+    regex, twice = leadins.regexes()
+    prefix = lines.select(pl.col("raw").str.extract(twice, 0).fill_null("").alias("prefix"))["prefix"]
+    lines = lines.with_columns(prefix, text=pl.col("raw").str.strip_prefix(prefix))
+    led = prefix.str.len_bytes() > 0
+    if not led.any():
+        return lines.drop("raw").with_columns(pl.lit(None, pl.String).alias(c) for c in ("time", *KINDS))
+    some = prefix.filter(led).to_frame("prefix").select(
+        "prefix",
+        time=pl.col("prefix").str.extract(_STAMPS, 0),
+        shape=pl.col("prefix").str.replace_all(_STAMPS, _HOLE),
+    )
+    known = _shapes(some.unique("shape", keep="first").select("shape", "prefix"), regex)
+    some = some.with_columns(again=some["shape"].str.count_matches(_HOLE, literal=True) > 1)
+    if some["again"].any():
+        some = some.with_columns(time=pl.when("again").then(_best_stamp(prefix.filter(led))).otherwise("time"))
+    some = some.join(known, on="shape", how="left", maintain_order="left").select("time", *KINDS)
+    if led.all():
+        return lines.drop("raw").hstack(some)
+    some = some.with_columns(at=led.arg_true())
+    everyone = pl.DataFrame({"at": pl.int_range(lines.height, dtype=pl.UInt32, eager=True)})
+    return lines.drop("raw").hstack(everyone.join(some, on="at", how="left", maintain_order="left").drop("at"))
 
 
-def _groups(raw: pl.Series, regex: str) -> pl.DataFrame:
-    return raw.to_frame("raw").select(pl.col("raw").str.extract_groups(regex)).unnest("raw")
+def _best_stamp(prefix: pl.Series) -> pl.Series:
+    """Of several stamps the one with a zone, else the innermost: it was made nearest to the writer."""
+    stamps = prefix.str.extract_all(_STAMPS)
+    frame = stamps.to_frame("s").select(
+        pl.coalesce(
+            pl.col("s").list.eval(pl.element().filter(pl.element().str.contains(_ZONE + "$"))).list.first(),
+            pl.col("s").list.last(),
+        )
+    )
+    return frame.to_series()
 
 
-def _merged(first: pl.DataFrame, second: pl.DataFrame, where: pl.Series) -> pl.DataFrame:
-    rows = where.arg_true()
-    wide = second.with_columns(at=rows).rename({c: f"{c}2" for c in second.columns})
-    both = first.with_row_index("at").join(wide, on="at", how="left", maintain_order="left")
-    columns = [
-        (pl.col("prefix") + pl.col("prefix2").fill_null("")).alias("prefix"),
-        pl.coalesce("text2", "text").alias("text"),
-    ]
-    columns += [pl.coalesce(f"{c}2", c).alias(c) for c in first.columns if c not in ("prefix", "text")]
-    return both.select(columns)
+def _shapes(examples: pl.DataFrame, regex: str) -> pl.DataFrame:
+    """Read one lead-in of each shape: columns shape and KINDS. The innermost statement about the writer wins."""
+    compiled = re.compile(regex)
+    rows = [{"shape": shape, **_read(prefix, compiled)} for shape, prefix in examples.iter_rows()]
+    return pl.DataFrame(rows, schema={"shape": pl.String, **dict.fromkeys(KINDS, pl.String)})
 
 
-def _columns(groups: pl.DataFrame) -> pl.DataFrame:
-    """Merge groups of one meaning; the innermost statement about the writer wins, it was made nearest to it."""
-    kinds: dict[str, list[str]] = {}
-    for name in groups.columns:
-        if name not in ("prefix", "text"):
-            kinds.setdefault(name.rsplit("_", 1)[0], []).append(name)
-    merged = []
-    for kind, names in kinds.items():
-        present = [n for n in reversed(names) if groups[n].null_count() < groups.height]
-        merged.append((pl.coalesce(present) if present else pl.lit(None, pl.String)).alias(kind))
-    return groups.select("prefix", "text", *merged)
+def _read(prefix: str, regex: re.Pattern[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    while prefix and (match := regex.match(prefix)) and match.end():
+        found |= {name.rsplit("_", 1)[0]: value for name, value in match.groupdict().items() if value}
+        if match["logger_c"]:
+            break
+        prefix = prefix[match.end() :]
+    return found

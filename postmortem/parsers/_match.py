@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from postmortem.formats import Pattern
@@ -23,55 +24,63 @@ class Match(NamedTuple):
     captures: pl.DataFrame
 
 
-def match(lines: pl.DataFrame, patterns: Sequence[Pattern]) -> list[Match]:
-    """Find the pattern of each record; where several match, the first in order has it."""
-    text = lines["text"]
+def match(text: pl.Series, patterns: Sequence[Pattern], others: tuple[str, ...] = ()) -> tuple[list[Match], list[int]]:
+    """Find the pattern of each text; where several match, the first in order has it.
+
+    Returns the matches, and the numbers of the texts that contain one of the literals `others`.
+    """
     if int(text.str.len_bytes().max() or 0) > LONGEST:
         text = text.str.head(LONGEST)
-    candidates = _candidates(text, _literals(tuple(patterns)))
-    taken = pl.Series("taken", [False], dtype=pl.Boolean).new_from_index(0, lines.height)
+    candidates = _candidates(text, _literals(tuple(patterns), others))
+    taken = np.zeros(len(text), np.bool_)
     found = []
     for pattern in patterns:
         hits = [candidates[literal] for literal in pattern.contains if literal in candidates]
         if not hits:
             continue
-        at = (pl.concat(hits).unique().sort() if len(hits) > 1 else hits[0]).rename("at")
-        at = at.filter(~taken[at])
-        if at.is_empty():
-            continue
-        result = _captures(pattern, text[at], at)
-        if result is not None:
+        at = np.unique(np.concatenate(hits)) if len(hits) > 1 else hits[0]
+        at = at[~taken[at]]
+        if len(at) and (result := _captures(pattern, text[at], at)):
             found.append(result)
-            taken[result.at] = True
-    return found
+            taken[result.at.to_numpy()] = True
+    also = [candidates[literal] for literal in others if literal in candidates]
+    return found, np.unique(np.concatenate(also)).tolist() if also else []
 
 
 @cache
-def _literals(patterns: tuple[Pattern, ...]) -> list[str]:
-    return sorted({literal for p in patterns for literal in p.contains})
+def _literals(patterns: tuple[Pattern, ...], others: tuple[str, ...]) -> list[str]:
+    return sorted({literal for p in patterns for literal in p.contains}.union(others))
 
 
-def _candidates(text: pl.Series, literals: list[str]) -> dict[str, pl.Series]:
-    """Literal -> numbers of the records that contain it."""
-    frame = text.to_frame("text").with_row_index("at")
-    some = frame.filter(pl.col("text").str.contains_any(literals))
-    hits = some.select("at", pl.col("text").str.extract_many(literals, overlapping=True).list.unique().alias("literal"))
-    hits = hits.explode("literal", keep_nulls=True, empty_as_null=True).filter(pl.col("literal").is_not_null())
-    return {str(key[0]): part["at"] for key, part in hits.partition_by("literal", as_dict=True, maintain_order=True).items()}
+def _candidates(text: pl.Series, literals: list[str]) -> dict[str, npt.NDArray[np.int64]]:
+    """Literal -> numbers of the texts that contain it."""
+    some = text.str.contains_any(literals)
+    at = np.flatnonzero(some.to_numpy())
+    if not len(at):
+        return {}
+    hits = text.filter(some).to_frame("text").select(pl.col("text").str.extract_many(literals, overlapping=True)).to_series()
+    rows = np.repeat(at, hits.list.len().to_numpy())
+    codes = hits.explode().cast(pl.Enum(literals)).to_physical().to_numpy()
+    order = np.argsort(codes, kind="stable")
+    codes, rows = codes[order], rows[order]
+    starts = np.flatnonzero(np.concatenate(([True], codes[1:] != codes[:-1])))
+    groups = np.split(rows, starts[1:])
+    return {literals[int(codes[start])]: _distinct(group) for start, group in zip(starts, groups, strict=True)}
 
 
-def _captures(pattern: Pattern, text: pl.Series, at: pl.Series) -> Match | None:
-    hit = text.str.contains(pattern.regex)
+def _distinct(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Rows are in order; a literal may occur in a text several times."""
+    return rows[np.concatenate(([True], rows[1:] != rows[:-1]))]
+
+
+def _captures(pattern: Pattern, text: pl.Series, at: npt.NDArray[np.int64]) -> Match | None:
+    if not pattern.captures:
+        hit = text.str.contains(pattern.regex).to_numpy()
+        return Match(pattern, pl.Series("at", at[hit]), pl.DataFrame(height=int(hit.sum()))) if hit.any() else None
+    regex = f"(?P<whole_>{pattern.regex})"
+    groups = text.to_frame("text").select(pl.col("text").str.extract_groups(regex)).unnest("text")
+    hit = groups["whole_"].is_not_null()
     if not hit.any():
         return None
-    at = at.filter(hit)
-    if not pattern.captures:
-        return Match(pattern, at, pl.DataFrame(height=len(at)))
     names = {name: f"capture.{name}" for name in pattern.captures}
-    groups = text.filter(hit).to_frame("text").select(pl.col("text").str.extract_groups(pattern.regex)).unnest("text")
-    return Match(pattern, at, groups.select(names.keys()).rename(names))
-
-
-def strip(pattern: bytes, data: bytes) -> bytes:
-    """Remove every match from bytes."""
-    return re.sub(pattern, b"", data)
+    return Match(pattern, pl.Series("at", at[hit.to_numpy()]), groups.filter(hit).select(names.keys()).rename(names))

@@ -7,11 +7,13 @@ from datetime import UTC, datetime
 
 import polars as pl
 
+from postmortem.formats import ascii_classes
+
 LEAP = 1972
 """Year of stamps whose year nothing in the file states: a leap year, so that every day of a year exists."""
-_ISO = r"^(\d{4}-\d\d-\d\d)[T _](\d\d:\d\d:\d\d)[.,]?(\d*)(Z|[+-]\d\d:?\d\d)?$"
-_GLOG = r"^(\d{1,2})(\d\d) (\d\d:\d\d:\d\d)\.?(\d*)$"  # month without leading zero in C++, with it in Python
-_SYSLOG = r"^([A-Z][a-z]{2}) ([ \d]\d) (\d\d:\d\d:\d\d)\.?(\d*)$"
+_ISO = ascii_classes(r"^(\d{4}-\d\d-\d\d)[T _](\d\d:\d\d:\d\d)[.,]?(\d*)(Z|[+-]\d\d:?\d\d)?$")
+_GLOG = ascii_classes(r"^(\d{1,2})(\d\d) (\d\d:\d\d:\d\d)\.?(\d*)$")  # month without leading zero in C++, with it in Python
+_SYSLOG = ascii_classes(r"^([A-Z][a-z]{2}) ([ \d]\d) (\d\d:\d\d:\d\d)\.?(\d*)$")
 
 
 @dataclass(slots=True)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import polars as pl
 
 from postmortem import schema
-from postmortem.formats import patterns
+from postmortem.formats import ascii_classes, patterns
 from postmortem.parsers import _blocks, _emit, _leadins, _match, _names, _times
 from postmortem.parsers._read import Block, blocks
 from postmortem.records import Batch, Issue, Parsed, Source
@@ -17,11 +20,13 @@ FORMAT = "lines"
 DOC = "Text logs: .log, .out, .err, .txt, no extension, rotated or gzip; the fallback for every file that is text."
 FALLBACK = True
 
-_GLUED = (  # lead-ins that no message contains, in the middle of a line
+_GLUED = ascii_classes(  # lead-ins that no message contains, in the middle of a text
     r"(\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] \[(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)\] \["
     r"|\[rank\d+\]:\[[IWEF]\d{3,4} |\[rank\d+\]: Traceback \(most|\[[Rr]ank \d+\] (?:step|Step|epoch|Epoch) \d)"
 )
-_ANSI = rb"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)"
+_GLUE_SIGNS = ["] [DEBUG] [", "] [INFO] [", "] [WARNING] [", "] [ERROR] [", "] [CRITICAL] [", "[rank", "[Rank "]
+_ANSI = re.compile(rb"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
+_LEVELS = {"i": "info", "w": "warning", "e": "error", "f": "fatal", "critical": "fatal", "warn": "warning"}
 
 
 def sniff(path: str, head: bytes) -> bool:
@@ -70,38 +75,40 @@ class _Reader:
         lines = self._records(block)
         if lines.is_empty():
             return
-        found = _match.match(lines, patterns())
+        found, openers = _match.match(lines["text"], patterns(), _blocks.OPENERS)
         lines = self._attempts(lines, found)
-        rows, recognised = [], []
+        rows, marks = [], _Marks(lines.height)
         for pattern, at, captures in found:
-            recognised.append(at.to_frame("at").with_columns(format=pl.lit(pattern.id), role=pl.lit(pattern.role)))
-            rows += list(_emit.rows(pattern, pl.concat([lines[at], captures], how="horizontal")))
-        for table, frame, marks in self.machines.feed(lines):
+            marks.set(at, pattern.id, pattern.role)
+            if pattern.emit:
+                rows += list(_emit.rows(pattern, lines[at].hstack(captures)))
+        for table, frame, at, marked in self.machines.feed(lines, openers):
             rows.append((table, frame))
-            recognised.append(marks)
+            for row, (name, role) in zip(at, marked, strict=True):
+                marks.set(row, name, role)
         rows.append(("process", self._new_writers(lines)))
-        lines = _marked(lines, recognised)
-        yield Batch("line", _columns(lines, "line"))
+        yield Batch("line", {**_columns(lines, "line"), **marks.columns()})
         yield from self._batches(rows)
 
     def close(self) -> Iterator[Parsed]:
         """Rows of records that were open when the file ended."""
-        yield from self._batches([(table, frame) for table, frame, _ in self.machines.close()])
+        yield from self._batches([(table, frame) for table, frame, _, _ in self.machines.close()])
 
     def _records(self, block: Block) -> pl.DataFrame:
         raw = _split(block)
         self.leadins.learn(raw["raw"])
         lines = _leadins.split(raw, self.leadins)
-        lines = self.clock.stamp(lines)
-        level = {"I": "info", "W": "warning", "E": "error", "F": "fatal", "critical": "fatal", "warn": "warning"}
+        lines = self.clock.stamp(_apart(lines, self.leadins))
         stated = pl.coalesce(pl.col("rank").cast(pl.Int32, strict=False), pl.lit(self.rank, pl.Int32))
+        local = pl.col("local_rank").cast(pl.Int32, strict=False)
+        level = pl.col("level").str.to_lowercase() if lines["level"].null_count() < lines.height else pl.col("level")
         return lines.with_columns(
             rank=pl.when(stated >= 0).then(stated),
-            local_rank=pl.coalesce(pl.col("local_rank").cast(pl.Int32, strict=False), pl.lit(self.local_rank, pl.Int32)),
+            local_rank=pl.coalesce(local, pl.lit(self.local_rank, pl.Int32)),
             task=pl.col("task").cast(pl.Int32, strict=False),
             pid=pl.col("pid").cast(pl.Int64, strict=False),
             host=pl.coalesce("host", pl.lit(self.host, pl.String)),
-            level=pl.when(pl.col("level").str.len_bytes() == 1).then("level").otherwise(pl.col("level").str.to_lowercase()).replace(level),
+            level=level.replace(_LEVELS),
             attempt=pl.lit(self.attempt, pl.Int32),
             after_step=pl.lit(None, pl.Int64),
         )
@@ -145,16 +152,16 @@ class _Reader:
                 frame = _after_step(frame, carried)
             yield Batch(table, _columns(frame, table))
         if carried is not None:
-            self.steps = carried.group_by("rank").last()
+            self.steps = carried.group_by("rank").last().select(carried.columns)
 
 
 def _split(block: Block) -> pl.DataFrame:
-    """Physical lines and their parts: columns line, part, offset, raw."""
+    """Physical lines and their parts between carriage returns: columns line, part, offset, raw."""
     data = block.data
     ends = np.flatnonzero(np.frombuffer(data, np.uint8) == 10)
     offsets = np.concatenate(([0], ends + 1)) + block.offset
     if b"\x1b" in data:
-        data = _match.strip(_ANSI, data)
+        data = _ANSI.sub(b"", data)
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n").removesuffix(b"\r")
     text = data.decode("utf-8", "replace")
@@ -163,25 +170,68 @@ def _split(block: Block) -> pl.DataFrame:
     if "\r" in text:
         lines = lines.with_columns(pl.col("raw").str.split("\r")).explode("raw")
         lines = lines.filter((pl.col("raw") != "") | pl.col("line").is_first_distinct())
-    glued = lines["raw"].str.contains(r"\S.*?" + _GLUED)
-    if glued.any():
-        marked = pl.col("raw").str.replace_all(_GLUED, "\0$1").str.strip_prefix("\0")
-        lines = lines.with_columns(raw=pl.when(glued).then(_unglued(marked)).otherwise("raw").str.split("\0")).explode("raw")
-    part = pl.int_range(pl.len()).over("line") if lines.height > len(raw) else pl.lit(0)
-    first = pl.when(pl.col("line") == block.line).then(block.part).otherwise(0)
-    return lines.with_columns(part=(part + first).cast(pl.Int32))
+    return _numbered(lines, block.line, block.part)
 
 
-def _unglued(marked: pl.Expr) -> pl.Expr:
-    """Lead-ins nest at the head of a line; a marker there separates nothing."""
-    return marked.str.replace(r"^((?:[\w.-]+: ?|\[[^\]]*\]:? ?|\d+: )*)\x00", "$1")
+def _numbered(lines: pl.DataFrame, first: int, part: int) -> pl.DataFrame:
+    """Add column part; the first line goes on where an earlier block left it."""
+    if (lines["line"].diff() == 0).any():
+        count = pl.int_range(pl.len(), dtype=pl.Int32).over("line")
+        lines = lines.with_columns(part=count)
+    else:
+        lines = lines.with_columns(part=pl.lit(0, pl.Int32))
+    if part:
+        lines = lines.with_columns(part=pl.when(pl.col("line") == first).then(pl.col("part") + part).otherwise("part"))
+    return lines
 
 
-def _marked(lines: pl.DataFrame, recognised: list[pl.DataFrame]) -> pl.DataFrame:
-    if not recognised:
-        return lines.with_columns(format=pl.lit(None, pl.String), role=pl.lit(None, pl.String))
-    marks = pl.concat(recognised, how="vertical_relaxed").unique("at", keep="first", maintain_order=True)
-    return lines.with_row_index("at").join(marks, on="at", how="left", maintain_order="left").drop("at")
+def _apart(lines: pl.DataFrame, leadins: _leadins.LeadIns) -> pl.DataFrame:
+    """Records that were printed onto one line, each in a row of its own."""
+    suspects = lines["text"].str.contains_any(_GLUE_SIGNS).arg_true()
+    glued = suspects.filter(lines["text"][suspects].str.contains(_GLUED)) if len(suspects) else suspects
+    if not len(glued):
+        return lines
+    held = lines[glued].select(
+        "line", "offset", "part", raw=(pl.col("prefix") + pl.col("text").str.replace_all(_GLUED, "\0$1")).str.split("\0")
+    )
+    held = held.explode("raw").filter(pl.col("raw") != "")
+    split = _leadins.split(held, leadins).select(lines.columns)
+    whole = lines.with_row_index("at").filter(~pl.col("at").is_in(glued.implode())).drop("at")
+    both = pl.concat([whole, split]).sort("line", "part", maintain_order=True)
+    first = {"first": int(lines["line"][0]), "part": int(lines["part"][0])}
+    return _numbered(both.drop("part"), **first).select(lines.columns)
+
+
+class _Marks:
+    """Which format recognised each record, and its role there; the first mark stays."""
+
+    def __init__(self, rows: int) -> None:
+        self.codes = np.full(rows, -1, np.int32)
+        self.names: dict[tuple[str, str], int] = {}
+
+    def set(self, at: pl.Series | int, name: str, role: str) -> None:
+        """Mark records by row number."""
+        code = self.names.setdefault((name, role), len(self.names))
+        if isinstance(at, int):
+            self.codes[at] = code if self.codes[at] < 0 else self.codes[at]
+            return
+        rows = at.to_numpy()
+        self.codes[rows] = np.where(self.codes[rows] < 0, code, self.codes[rows])
+
+    def columns(self) -> Mapping[str, pa.Array]:
+        """Columns format and role."""
+        indices = pa.array(self.codes, mask=self.codes < 0)
+        names = [pa.array([pair[place] for pair in self.names], pa.string()) for place in (0, 1)]
+        return {
+            "format": pa.DictionaryArray.from_arrays(indices, names[0]),
+            "role": _plain_dictionary(indices, names[1]),
+        }
+
+
+def _plain_dictionary(indices: pa.Array, values: pa.Array) -> pa.Array:
+    """A dictionary without repeated values."""
+    encoded = values.dictionary_encode()
+    return pa.DictionaryArray.from_arrays(encoded.indices.take(indices), encoded.dictionary)
 
 
 def _steps(metrics: pl.DataFrame, before: pl.DataFrame | None) -> pl.DataFrame:
