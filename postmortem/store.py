@@ -74,8 +74,9 @@ class Store:
         if not _NAME.fullmatch(run) or run not in self.runs():
             known = ", ".join(self.runs()) or "none"
             raise StoreError(f"There is no run {run} in {self.path}.", f"Known runs: {known}.")
-        written = json.loads((self.path / run / MANIFEST).read_text()).get("store")
-        if written != STORE_VERSION:
+        manifest = json.loads((self.path / run / MANIFEST).read_text())
+        versions = {name: table.version for name, table in schema.tables().items()}
+        if (manifest.get("store"), manifest.get("tables")) != (STORE_VERSION, versions):
             raise StoreError(
                 f"The run {run} was written by another version of postmortem.",
                 "Ingest it again into a new --store.",

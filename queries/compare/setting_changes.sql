@@ -1,7 +1,7 @@
 /*---
 title = "Settings, versions and topology that differ between two runs"
 doc   = "Configuration keys with another value, versions and devices of the environment, the number of ranks and hosts. Where several sources of a run state a key, the last one counts. Paths and ports of a single run are listed too."
-reads = ["config", "environment", "run_summary"]
+reads = ["setting", "environment", "run_summary"]
 [params]
 before = { type = "VARCHAR", default = "before", doc = "Run before the fix." }
 after = { type = "VARCHAR", default = "after", doc = "Run after the fix." }
@@ -12,7 +12,7 @@ before_value = "VARCHAR"
 after_value = "VARCHAR"
 [[case]]
 name = "a halved micro batch, a new key, one rank more"
-given.config = """
+given.setting = """
 run_id | kind      | key   | value
 before | deepspeed | micro | 4
 after  | deepspeed | micro | 2
@@ -34,7 +34,7 @@ topology  | world_size | 4            | 8
 ---*/
 WITH settings AS (
     SELECT run_id, kind, key AS what, max(value) AS value
-    FROM config
+    FROM setting
     WHERE run_id IN ($before, $after)
     GROUP BY run_id, kind, key
 ),
