@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -64,9 +65,18 @@ def write(
     if markdown:
         _save(markdown, globals()["markdown"](document, redact=hide))
     if as_json:
-        console.result(json.dumps(hide.value(document), indent=2, ensure_ascii=False, allow_nan=False))
+        console.result(json.dumps(_finite(hide.value(document)), indent=2, ensure_ascii=False, allow_nan=False))
     elif not html:
         console.result(globals()["markdown"](document, redact=hide))
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no infinities: a bound that is not known is null."""
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _sessions(session: Session) -> dict[str, Session]:
