@@ -39,7 +39,7 @@ b      | slice | 0     | 1        | v    | 2     | 1     | 8    | 34
 """
 expect = """
 tag | name | shard_rank | source | text
-t   | v    | 1          | b      | v in m is not the rounded master copy in b
+t   | v    | 1          | m      | v in m is not the rounded master copy in b
 """
 [[case]]
 name = "a piece was not read, or lies on a rank that is missing"
@@ -80,7 +80,7 @@ WITH pieces AS (
 SELECT
     pieces.tag, pieces.name,
     CASE WHEN pieces.files = 1 THEN pieces.rank END AS shard_rank,
-    CASE WHEN pieces.files = 1 THEN pieces.source ELSE tensor.source END AS source,
+    tensor.source,
     pieces.name || ' in ' || tensor.source || ' is not the rounded master copy in '
     || CASE WHEN pieces.files = 1 THEN pieces.source ELSE pieces.files || ' shards' END AS text
 FROM pieces

@@ -41,7 +41,13 @@ f      | c/u        | best          |          | optimizer | 0  | 0    |        
 expect = "tag | source"
 ---*/
 WITH engines AS (
-    SELECT run_id, checkpoint, max(global_steps) AS steps, max(skipped_steps) AS skipped
+    SELECT
+        run_id, checkpoint,
+        -- A model file of another step is reported by itself; it does not make the optimizer wrong.
+        coalesce(
+            max(CASE WHEN regexp_matches(tag, '^(global_step|iter_)\d+$') THEN tag_step END), max(global_steps)
+        ) AS steps,
+        max(skipped_steps) AS skipped
     FROM checkpoint_shard
     GROUP BY run_id, checkpoint
 ),
