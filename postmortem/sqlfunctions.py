@@ -11,10 +11,12 @@ if TYPE_CHECKING:
     import duckdb
 
 _CHANGE = "STRUCT(place BIGINT, before DOUBLE, after DOUBLE, ratio DOUBLE, transient BOOLEAN)[]"
-_GROWTH = "STRUCT(kind VARCHAR, slope DOUBLE, low DOUBLE, high DOUBLE, n BIGINT, rise DOUBLE, why VARCHAR)"
-_SPIKE = (
-    "STRUCT(place BIGINT, peak BIGINT, recovered BIGINT, baseline DOUBLE, highest DOUBLE, kind VARCHAR)[]"
+_GROWTH = (
+    "STRUCT(kind VARCHAR, slope DOUBLE, low DOUBLE, high DOUBLE, n BIGINT, rise DOUBLE, why VARCHAR, "
+    "first_half_slope DOUBLE, second_half_slope DOUBLE)"
 )
+_GROWTH_FIELDS = ("kind", "slope", "low", "high", "n", "rise", "why", "first_half_slope", "second_half_slope")
+_SPIKE = "STRUCT(place BIGINT, peak BIGINT, recovered BIGINT, baseline DOUBLE, highest DOUBLE, kind VARCHAR)[]"
 
 
 def register(connection: duckdb.DuckDBPyConnection) -> None:
@@ -56,7 +58,7 @@ def _growth(values: Sequence[float]) -> dict[str, Any]:
     from postmortem.stats import growth  # noqa: PLC0415
 
     found = growth(values)
-    return {name: getattr(found, name) for name in ("kind", "slope", "low", "high", "n", "rise", "why")}
+    return {name: getattr(found, name) for name in _GROWTH_FIELDS}
 
 
 def _spikes(values: Sequence[float]) -> list[dict[str, Any]]:

@@ -42,7 +42,7 @@ def compare(session: Session, *, bound: float = 0.03, run_noise: float = 0.01) -
         "why": why,
         "faults": judged,
         "throughput": speed,
-        "stability": stability(sides, judged),
+        "stability": stability(session, sides, judged),
         "memory": growing,
         "loss": loss(session),
         "changes": changed,

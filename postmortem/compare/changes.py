@@ -30,9 +30,7 @@ def changes(session: Session) -> list[dict[str, Any]]:
             "before": row["before_value"],
             "after": row["after_value"],
             "can_mask": [name for name, fault in faults.faults().items() if _masks(fault, row)],
-            "why": next(
-                (mask.why for f in faults.faults().values() for mask in f.masks if _fits(mask, row)), ""
-            ),
+            "why": next((mask.why for f in faults.faults().values() for mask in f.masks if _fits(mask, row)), ""),
         }
         for row in rows
     ]

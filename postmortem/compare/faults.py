@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from postmortem import faults as knowledge
+from postmortem.compare.memory import memory
+from postmortem.compare.stability import exposure
 from postmortem.compare.traces import judge_traced
 from postmortem.query import Session, queries
-from postmortem.stats import clean_exposure_needed, ratio_of_medians
+from postmortem.stats import ratio_of_medians
 
 Sides = tuple[Mapping[str, Any], ...]
 
@@ -28,9 +29,7 @@ def judge_faults(
         if before is None and after is None:
             continue
         verdict, why = _judge(session, sides, before, after, changed, bound)
-        judged.append(
-            {"fault": name, "before": _short(before), "after": _short(after), "verdict": verdict, "why": why}
-        )
+        judged.append({"fault": name, "before": _short(before), "after": _short(after), "verdict": verdict, "why": why})
     return judged + _silent(session, judged)
 
 
@@ -65,43 +64,18 @@ def _judge(
         return "masked", f"Gone, but {_and(masks)} changed as well, which alone can hide it."
     if before["kind"] == "state":
         return _judge_state(session, before, bound)
-    return _judge_incident(sides, before)
+    return _judge_incident(session, sides, before)
 
 
-def _judge_incident(sides: Sides, before: Mapping[str, Any]) -> tuple[str, str]:
+def _judge_incident(session: Session, sides: Sides, before: Mapping[str, Any]) -> tuple[str, str]:
     """A crash, a hang, a failed allocation, a first NaN: long enough without it is what counts."""
-    clean = clean_steps(sides[1])
-    exposure = _exposure(sides[0], before)
-    if exposure is None or not clean:
-        return (
-            "undecided",
-            "Gone, but steps are not known for both runs, so nothing says whether it would have shown.",
-        )
-    needed = math.ceil(clean_exposure_needed(1, exposure))
-    said = f"{clean} clean steps after one incident in {exposure}; {needed} are needed for 95 % confidence"
-    if clean < needed:
-        return "undecided", f"Gone, but {said}."
-    return "fixed", f"Gone for long enough: {said}, and nothing that changed is known to hide it."
-
-
-def _exposure(side: Mapping[str, Any], fault: Mapping[str, Any]) -> int | None:
-    """Steps from the start of the run to the incident."""
-    first, onset, last = side["run"]["first_step"], fault["onset_step"], side["run"]["last_step"]
-    end = onset if onset is not None else last
-    if end is None or first is None:
-        return None
-    return max(int(end - first + 1), 1)
-
-
-def clean_steps(side: Mapping[str, Any]) -> int:
-    """Steps that a run made without a fault: up to its first onset, else all of them."""
-    first, last = side["run"]["first_step"], side["run"]["last_step"]
-    if first is None or last is None:
-        return 0
-    onsets = [
-        f["onset_step"] for f in side["faults"] if f["severity"] == "fault" and f["onset_step"] is not None
-    ]
-    return max(int(min([last + 1, *onsets]) - first), 0)
+    found = exposure(session, sides, [before["onset_step"]])
+    if found.steps is None or not found.clean:
+        why = "Gone, but steps are not known for both runs, so nothing says whether it would have shown."
+        return "undecided", why
+    if not found.enough:
+        return "undecided", f"Gone, but {found.said}."
+    return "fixed", f"Gone for long enough: {found.said}, and nothing that changed is known to hide it."
 
 
 def _judge_state(session: Session, before: Mapping[str, Any], bound: float) -> tuple[str, str]:
@@ -146,24 +120,18 @@ def _seconds(session: Session, run: str) -> dict[int, float]:
 
 
 def _judge_leak(session: Session) -> tuple[str, str]:
-    before, after = session.runs
-    rows = session.rows("memory_slopes_compared", before=before, after=after)
-    grown = [row for row in rows if row["before_kind"] == "growing"]
-    paired = [row for row in grown if row["after_slope"] is not None]
-    # A profiler window of a few steps adds nothing where the whole run was recorded as well.
-    paired = [row for row in paired if row["after_steps"] >= LEAST_LEAK_STEPS] or paired
-    if not paired or {row["kind"] for row in grown} - {
-        row["kind"] for row in rows if row["after_slope"] is not None
-    }:
+    """A leak is gone where every series that grew before is shown to grow by a small part of that at most."""
+    grown = [row for row in memory(session) if row["before"] and row["before"]["kind"] == "growing"]
+    paired = [row for row in grown if row["after"]]
+    if not paired or len(paired) < len(grown):
         return "undecided", "Memory that grew before was not recorded in the after-run."
-    growing = [row for row in paired if row["after_kind"] == "growing"]
-    if growing:
-        return "not fixed", f"{growing[0]['kind']} still grows by {growing[0]['after_slope']:.0f} B per step."
-    open_ = [row for row in paired if row["after_high"] > REST * row["before_slope"]]
-    worst = max(paired, key=lambda row: row["after_high"])
-    said = f"at most {worst['after_high']:.0f} B per step, {worst['before_slope']:.0f} before"
-    # As long as it took to show the growth before is long enough to show that it is gone.
-    if open_ or any(row["after_steps"] < min(LEAST_LEAK_STEPS, row["before_steps"]) for row in paired):
+    still = [row for row in paired if row["after"]["kind"] == "growing"]
+    if still:
+        return "not fixed", f"{still[0]['kind']} still grows by {still[0]['after']['slope']:.0f} B per step."
+    worst = max(paired, key=lambda row: row["after"]["ci"][1] / row["before"]["slope"])
+    most, steps = worst["after"]["ci"][1], min(row["after"]["n"] for row in paired)
+    said = f"at most {most:.0f} B per step, {worst['before']['slope']:.0f} before"
+    if any(row["verdict"] != "fixed" for row in paired) or steps < LEAST_LEAK_STEPS:
         return "undecided", f"No longer shown to grow, but not shown to be flat either: {said}."
     return "fixed", f"Memory no longer grows: {said}."
 

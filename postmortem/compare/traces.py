@@ -41,9 +41,7 @@ def judge_traced(session: Session, fault: Mapping[str, Any]) -> tuple[str, str]:
 
 def _ranks(session: Session, run: str) -> set[int]:
     session.need(["trace_step"])
-    rows = session.connection.execute(
-        "SELECT DISTINCT rank FROM trace_step WHERE run_id = $run", {"run": run}
-    )
+    rows = session.connection.execute("SELECT DISTINCT rank FROM trace_step WHERE run_id = $run", {"run": run})
     return {row[0] for row in rows.fetchall()}
 
 

@@ -53,6 +53,8 @@ parted AS (
 SELECT m.run_id, m.step, m.phase, m.seconds
 FROM measured AS m
 LEFT JOIN parted AS p ON m.run_id = p.run_id AND m.step = p.step
-WHERE (m.phase = 'bwd' AND p.step IS NULL) OR (m.phase IN ('bwd_inner', 'bwd_allreduce') AND p.step IS NOT NULL)
+WHERE
+    (m.phase = 'bwd' AND p.step IS NULL)
+    OR (m.phase IN ('bwd_inner', 'bwd_allreduce') AND p.step IS NOT NULL)
     OR m.phase IN ('data', 'fwd', 'step')
 ORDER BY m.run_id, m.step, m.phase
