@@ -44,7 +44,7 @@ def compare(session: Session, *, bound: float = 0.03, run_noise: float = 0.01) -
         "throughput": speed,
         "stability": stability(session, sides, judged),
         "memory": growing,
-        "loss": loss(session),
+        "loss": loss(session, same_work=speed["comparable"]),
         "changes": changed,
         "limits": _limits(sides, run_noise),
         "before_diagnosis": sides[0],
