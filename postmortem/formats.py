@@ -51,6 +51,7 @@ class Emit:
         pairs: regular expression with groups `name` and `value` (and maybe `unit`), applied again and again to
             the capture `rest`: one row per match (long tables only). Empty for none.
         unit: unit of all `pairs`, as printed.
+        carry: records without a step of their own take the last one printed before them by the same rank.
     """
 
     table: str
@@ -59,6 +60,7 @@ class Emit:
     units: Mapping[str, str]
     pairs: str
     unit: str
+    carry: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -164,6 +166,7 @@ def _emit(raw: Mapping[str, Any]) -> Emit:
         units=raw.get("units", {}),
         pairs=ascii_classes(raw.get("pairs", "")),
         unit=raw.get("unit", ""),
+        carry=raw.get("carry", False),
     )
 
 

@@ -101,12 +101,16 @@ def _long(emit: Emit, matched: pl.DataFrame, pattern: Pattern) -> Iterator[tuple
     if emit.pairs:
         rest = f"capture.{REST}" if REST in pattern.captures else "text"
         parts.append(_pairs(emit, matched[rest]))
+    if not parts:  # name and value are the same for every record
+        yield emit.table, matched.select(**_shared(emit, pattern))
+        return
     values = pl.concat([p.select("at", "name_", "value_", "unit_") for p in parts]) if len(parts) > 1 else parts[0]
     if values.is_empty():
         return
     shared = matched.select(**_shared(emit, pattern))
     for table, found in _finished(emit.table, values):
-        yield table, shared[found["at"]].hstack(found.drop("at"))
+        rows_ = shared[found["at"]].hstack(found.drop("at"))
+        yield table, rows_.with_columns(carry_=True) if emit.carry else rows_
 
 
 def _pairs(emit: Emit, rest: pl.Series) -> pl.DataFrame:

@@ -68,6 +68,7 @@ class _Reader:
         self.clock = _times.Clock()
         self.machines = _blocks.Machines()
         self.steps: pl.DataFrame | None = None
+        self.total = 0.0
         self.writers: set[tuple[int | None, ...]] = set()
 
     def read(self, block: Block) -> Iterator[Parsed]:
@@ -137,6 +138,14 @@ class _Reader:
         statement = pl.when("mpi").then(pl.lit("mpi")).otherwise(pl.lit("prefix"))
         return seen.filter(fresh).with_columns(statement=statement).drop("mpi")
 
+    def _own_bar(self, metrics: pl.DataFrame) -> pl.DataFrame:
+        """Progress bars count many things; the trainer's is the one with the largest total."""
+        totals = metrics.filter(pl.col("name") == "total_steps")["value"] if "name" in metrics.columns else []
+        if not len(totals):
+            return metrics
+        self.total = max(self.total, float(totals.max() or 0.0))  # type: ignore[arg-type]
+        return metrics.filter((pl.col("name") != "total_steps") | (pl.col("value") == self.total))
+
     def _batches(self, rows: list[tuple[str, pl.DataFrame]]) -> Iterator[Batch]:
         by_table: dict[str, list[pl.DataFrame]] = {}
         for table, frame in rows:
@@ -145,7 +154,10 @@ class _Reader:
         carried = self.steps
         metrics = pl.concat(by_table["metric"], how="diagonal_relaxed") if "metric" in by_table else None
         if metrics is not None:
+            metrics = self._own_bar(metrics)
             carried = _steps(metrics, carried)
+            if "carry_" in metrics.columns:
+                metrics = _with_carried_step(metrics, carried)
         for table, frames in by_table.items():
             frame = metrics if table == "metric" and metrics is not None else pl.concat(frames, how="diagonal_relaxed")
             if carried is not None and table in ("event", "memory", "phase_time"):
@@ -242,6 +254,14 @@ def _steps(metrics: pl.DataFrame, before: pl.DataFrame | None) -> pl.DataFrame:
     if not frames:
         return pl.DataFrame(schema={"line": pl.Int64, "rank": pl.Int32, "last_step": pl.Int64})
     return pl.concat(frames).unique(maintain_order=True).sort("line", maintain_order=True)
+
+
+def _with_carried_step(metrics: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
+    own = metrics.filter(pl.col("carry_").is_null())
+    carried = _after_step(metrics.filter(pl.col("carry_").is_not_null()), steps)
+    if "after_step" in carried.columns:
+        carried = carried.with_columns(step=pl.coalesce(*[c for c in ("step", "after_step") if c in carried.columns]))
+    return pl.concat([own, carried], how="diagonal_relaxed")
 
 
 def _after_step(frame: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
