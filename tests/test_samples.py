@@ -1,0 +1,71 @@
+"""The sample pairs: verdict and fault as their README states, and JSON as schemas/json promises."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from conftest import ROOT
+
+from postmortem.compare import compare
+from postmortem.diagnosis import diagnose
+from postmortem.ingest import ingest
+from postmortem.query import Session
+from postmortem.report import _finite
+from postmortem.store import Store
+
+jsonschema = pytest.importorskip("jsonschema")
+SAMPLES = ROOT / "sample_traces"
+STATED = re.findall(r"^\| (?!pair)(\w+) \| [^|]* \| ([a-z ]+) \|", (SAMPLES / "README.md").read_text(), re.MULTILINE)
+# The faults that were injected (see sample_traces/README.md): class, rank that began it, step of the onset.
+INJECTED: dict[str, tuple[str, list[int], int | None]] = {
+    "straggler": ("throughput", [3], 8),
+    "nan": ("nan_inf", [2], 15),
+    "crash": ("crash", [1], 17),
+    "exc": ("crash", [3], 9),
+    "leak": ("oom", [], None),
+    "dataloader": ("throughput", [], 25),
+    "oom_masked": ("oom", [1], 12),
+}
+
+
+@pytest.fixture(scope="module", params=[name for name, _ in STATED])
+def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Session]:
+    store = tmp_path_factory.mktemp("store")
+    ingest({side: SAMPLES / request.param / side for side in ("before", "after")}, store, jobs=1)
+    return request.param, Session(Store(store), ["before", "after"])
+
+
+def conforms(document: dict[str, Any], name: str) -> None:
+    declared = json.loads((ROOT / f"schemas/json/{name}.schema.json").read_text())
+    text = json.dumps(_finite(document), allow_nan=False)  # what --json prints
+    jsonschema.Draft202012Validator(declared).validate(json.loads(text))
+
+
+def test_every_pair_is_documented() -> None:
+    assert {name for name, _ in STATED} == {path.name for path in SAMPLES.iterdir() if path.is_dir()}
+
+
+def test_a_pair_is_small_enough_to_keep() -> None:
+    for folder in (path for path in SAMPLES.iterdir() if path.is_dir()):
+        assert sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) <= 1_500_000, folder
+
+
+def test_verdict_diagnosis_and_json(pair: tuple[str, Session]) -> None:
+    name, session = pair
+    document = compare(session)
+    assert document["verdict"] == dict(STATED)[name], document["why"]
+    conforms(document, "comparison")
+    before, after = (diagnose(session.only(run)) for run in session.runs)
+    conforms(before, "diagnosis")
+    conforms(after, "diagnosis")
+    assert after["primary"] is None
+    if name not in INJECTED:
+        assert before["primary"] is None
+        return
+    fault, culprits, onset = INJECTED[name]
+    primary = before["primary"]
+    assert (primary["fault"], primary["culprit_ranks"]) == (fault, culprits)
+    assert onset is None or abs(primary["onset_step"] - onset) <= 1
