@@ -57,9 +57,9 @@ class Finding:
 
     @property
     def statement(self) -> str:
-        """The summary of the header, filled from the first row; {ranks}, {n} stand for all rows."""
+        """The summary of the header, filled from the first row; {ranks}, {who} and {n} stand for all rows."""
         values = {key: _shown(value) for key, value in self.rows[0].items()}
-        values |= {"ranks": _listed(self.culprits), "n": str(len(self.rows))}
+        values |= {"ranks": _listed(self.culprits), "who": _who(self.culprits), "n": str(len(self.rows))}
         return str(self.query.header["summary"]).format_map(values)
 
     def evidence(self) -> list[dict[str, Any]]:
@@ -201,10 +201,25 @@ _CONSEQUENCES = {
 def _explains(cause: Mapping[str, Any], effect: Mapping[str, Any]) -> bool:
     if cause["severity"] != "fault" or effect["fault"] not in _CONSEQUENCES.get(cause["fault"], ()):
         return False
+    if {cause["fault"], effect["fault"]} == {"crash", "comm_hang"}:
+        return _hung_first(cause, effect) == (cause["fault"] == "comm_hang")
     for key in ("onset_step", "onset_time"):
         if cause[key] is not None and effect[key] is not None:
             return bool(cause[key] <= effect[key])
     return True
+
+
+def _hung_first(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether a hang came before a crash of the same run, rather than after it.
+
+    A run that hangs is stopped from outside in the end, which is no crash of its own. A rank that failed by itself
+    leaves its peers waiting, unless it is known to have failed later than they began to wait.
+    """
+    hang, crash = sorted((one, other), key=lambda fault: fault["fault"])
+    if crash["finding"] == "crash_external_stop":
+        return True
+    begun, failed = hang["onset_time"], crash["onset_time"]
+    return begun is not None and failed is not None and begun < failed
 
 
 def _primary(ranked: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
@@ -241,6 +256,12 @@ def _shown(value: Any) -> str:
         if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 10_000
         else str(value)
     )
+
+
+def _who(ranks: Sequence[int]) -> str:
+    if not ranks:
+        return "no single rank"
+    return f"rank{'s' if len(ranks) > 1 else ''} {_listed(ranks)}"
 
 
 def _listed(values: Sequence[Any]) -> str:

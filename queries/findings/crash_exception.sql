@@ -6,7 +6,7 @@ severity = "fault"
 weight   = 2
 confidence = "high"
 reads    = ["events", "rank_progress", "run_summary"]
-summary  = "{name} on rank {ranks}: {message}"
+summary  = "{name} ({who}): {message}"
 [params]
 together = { type = "BIGINT", default = 60000000000, doc = "Exceptions of the same class within this many ns count as one happening." }
 [returns]

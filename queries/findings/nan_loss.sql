@@ -5,7 +5,7 @@ fault    = "nan_inf"
 severity = "fault"
 weight   = 2
 reads    = ["losses"]
-summary  = "the loss is {loss} at step {step}, first on rank {ranks}"
+summary  = "the loss is {loss} from step {step} on, begun by {who}"
 [returns]
 rank = "INTEGER"
 culprit = "BOOLEAN"

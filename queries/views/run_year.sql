@@ -1,7 +1,7 @@
 /*---
 title = "Year of a run"
 doc   = "The year that most stamped happenings of the run lie in: it dates the stamps that lack one. NULL where none states it."
-reads = ["event", "trace"]
+reads = ["event", "line", "trace"]
 [returns]
 run_id = "VARCHAR"
 year = "BIGINT"
@@ -20,6 +20,8 @@ year
 SELECT run_id, mode(year) AS year
 FROM (
     SELECT run_id, year(make_timestamp(time // 1000)) AS year FROM event WHERE clock IN ('utc', 'local', 'year')
+    UNION ALL
+    SELECT run_id, year(make_timestamp(max(time) // 1000)) FROM line WHERE clock IN ('utc', 'local') GROUP BY run_id, source
     UNION ALL
     SELECT run_id, year(make_timestamp(start // 1000)) FROM trace WHERE start IS NOT NULL
 )
