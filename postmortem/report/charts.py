@@ -96,14 +96,14 @@ def y_axis(title: str, values: Sequence[float], *, zero: bool) -> alt.Y:
     decades = range(math.floor(math.log10(ordered[0])), math.ceil(math.log10(ordered[-1])) + 1)
     ticks = [float(f"{m}e{d}") for d in decades for m in ((1,) if len(decades) > 3 else (1, 3))]
     return alt.Y(
-        "value:Q", title=title, scale=alt.Scale(type="log"), axis=alt.Axis(values=ticks, format="~s")
+        "value:Q", title=title, scale=alt.Scale(type="log"), axis=alt.Axis(values=ticks, format="~g")
     )
 
 
 def shading(extra: Marks, sides: Sequence[str]) -> list[alt.Chart]:
     """The steady part of each run."""
     spans = [{"run": s, "low": low, "high": high} for s, (low, high) in extra.steady.items() if s in sides]
-    return [marks.shade(spans, sides)] if spans else []
+    return marks.strips(spans, sides)
 
 
 def onsets(extra: Marks, raw: Values) -> list[alt.Chart]:

@@ -56,10 +56,11 @@ def step_time(data: Data, extra: Marks) -> Figure | None:
         for p in thin(trend)
     ]
     head = ("run", "step", f"median, {unit}", "middle 80 %", "n")
+    foot = " The strips at the foot mark the steady parts." if extra.steady else ""
     return Figure(
         "step-time",
         "Step time",
-        f"Median step time {said}.",
+        f"Median step time {said}.{foot}",
         marks.finish(layers),
         head,
         table,

@@ -71,12 +71,18 @@ def step(title: str = "step", field: str = "step") -> alt.X:
     )
 
 
-def shade(spans: Values, sides: Sequence[str]) -> alt.Chart:
-    """Steady parts: {run, low, high} in steps, as a faint band of the run's colour."""
-    shaded: alt.Chart = (
-        chart(spans).mark_rect(opacity=0.09).encode(x=alt.X("low:Q"), x2="high:Q", color=colour(sides))
-    )
-    return shaded
+def strips(spans: Values, sides: Sequence[str]) -> list[alt.Chart]:
+    """Steady parts: {run, low, high} in steps, as a strip per run at the foot of the picture."""
+    out = []
+    for place, side in enumerate(sides):
+        mine = [span for span in spans if span["run"] == side]
+        top = HEIGHT - 5 * (len(sides) - place)
+        if mine:
+            strip = chart(mine).mark_rect(opacity=0.65).encode(
+                x=alt.X("low:Q"), x2="high:Q", y=alt.value(top), y2=alt.value(top + 4), color=colour(sides)
+            )  # fmt: skip
+            out.append(strip)
+    return out
 
 
 def rules(marks: Values) -> list[alt.Chart]:
@@ -104,7 +110,7 @@ def names(placed: Values) -> list[alt.Chart]:
 def finish(layers: Sequence[alt.Chart], *, height: int = HEIGHT) -> dict[str, Any]:
     """Layers -> specification that fits light and dark pages."""
     whole = alt.layer(*layers).properties(
-        width=WIDTH, height=height, autosize=alt.AutoSizeParams(type="fit", contains="padding")
+        width=WIDTH, height=height, autosize=alt.AutoSizeParams(type="fit-x", contains="padding")
     )
     spec: dict[str, Any] = whole.configure(**_LOOK).to_dict()
     return spec

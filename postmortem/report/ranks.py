@@ -106,10 +106,10 @@ def _histogram(rows: Values, out: Values, sides: Sequence[str], axis: str) -> li
     for row in rows:
         key = (row["run"], min(39, int(row["median"] / width)))
         counts[key] = counts.get(key, 0) + 1
-    values = [{"run": s, "x": b * width, "x2": (b + 1) * width, "ranks": c} for (s, b), c in counts.items()]
+    values = [{"run": s, "x": b * width, "x2": (b + 1) * width, "ranks": c, "none": 0} for (s, b), c in counts.items()]
     bars = marks.chart(values).mark_bar(opacity=0.6).encode(
         x=alt.X("x:Q", title=f"{axis}, median"), x2="x2:Q", color=marks.colour(sides, "square"), tooltip=["run:N", "x:Q", "ranks:Q"],
-        y=alt.Y("ranks:Q", title="ranks", scale=alt.Scale(type="symlog")),
+        y=alt.Y("ranks:Q", title="ranks", scale=alt.Scale(type="symlog")), y2="none:Q",
     )  # fmt: skip
     named = [
         {"run": r["run"], "x": r["median"], "label": f"rank {r['rank']}", "row": 10 + 14 * (i % 8)}

@@ -63,6 +63,7 @@ def progress(data: Data, extra: Marks) -> Figure | None:
     names = ["completed", "enqueued"]
     legend = alt.Legend(title=None, orient="top")
     scale = alt.Scale(domain=names, range=[marks.COLOURS["after"], marks.COLOURS["before"]])
+    ticks = _whole([int(v["sequence"]) for v in values])
     points = (
         marks.chart(values)
         .mark_point(filled=True, size=80, opacity=0.85)
@@ -71,7 +72,7 @@ def progress(data: Data, extra: Marks) -> Figure | None:
                 "sequence:Q",
                 title="number of the collective",
                 scale=alt.Scale(zero=False),
-                axis=alt.Axis(format="d", tickMinStep=1),
+                axis=ticks,
             ),
             y=alt.Y("who:N", sort=[f"rank {r['rank']}" for r in shown], title=None, axis=alt.Axis(grid=True)),
             color=alt.Color("what:N", scale=scale, legend=legend),
@@ -88,6 +89,11 @@ def progress(data: Data, extra: Marks) -> Figure | None:
     spec = marks.finish([points], height=max(80, 18 * len(shown) + 20))
     head = ("rank", "last enqueued", "last completed")
     return Figure("progress", title, f"{_behind(rows)}{note}", spec, head, table, ("collective_progress",))
+
+
+def _whole(numbers: Sequence[int]) -> alt.Axis:
+    low, high = min(numbers), max(numbers)
+    return alt.Axis(format="d", values=list(range(low, high + 1))) if high - low <= 12 else alt.Axis(format="d")
 
 
 def _hung(found: dict[str, Sequence[Row]]) -> tuple[str | None, Sequence[Row]]:
@@ -107,13 +113,15 @@ def _spread(rows: Sequence[Row]) -> int:
     return max(known) - min(known) if known else 0
 
 
-def _most_apart(rows: Sequence[Row], most: int = 32) -> tuple[list[Row], str]:
+def _most_apart(rows: Sequence[Row], most: int = 24) -> tuple[list[Row], str]:
     """At most `most` ranks: those that stand furthest behind, and a few of the others."""
     if len(rows) <= most:
         return list(rows), ""
-    ordered = sorted(rows, key=lambda r: (r["enqueued"] if r["enqueued"] is not None else -1, r["rank"]))
-    kept = sorted(ordered[: most - 4] + ordered[-4:], key=lambda r: r["rank"])
-    return kept, f" {len(rows) - most} ranks that are level with the others are left out of the picture."
+    top = max(r["enqueued"] for r in rows if r["enqueued"] is not None)
+    late = [r for r in rows if r["enqueued"] is not None and r["enqueued"] < top][: most - 4]
+    level = [r for r in rows if r["enqueued"] == top][:4]
+    kept = sorted([*late, *level], key=lambda r: r["rank"])
+    return kept, f" {words.number(len(rows) - len(kept))} of the ranks are left out of the picture."
 
 
 def _behind(rows: Sequence[Row]) -> str:
@@ -156,7 +164,7 @@ def waits(data: Data, extra: Marks) -> Figure | None:
 
 def _edge(place: int, row: Row) -> dict[str, object]:
     return {
-        "y": place, "left": words.ranks(row["waiters"], 6), "right": f"rank {row['blocker']}", "a": 0.3, "b": 0.8,
+        "y": place, "left": words.ranks(row["waiters"], 6), "right": f"rank {row['blocker']}", "a": 0.4, "b": 0.85,
         "word": f"{_operation(row)}: {row['reason']}", "known": "known" if row["known"] else "possible",
     }  # fmt: skip
 
