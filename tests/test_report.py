@@ -17,6 +17,7 @@ import report_samples as samples
 from postmortem import report
 from postmortem.redact import Redactor
 from postmortem.report import curves, svg, ticket, words
+from postmortem.report import page as page_module
 from postmortem.report.charts import Marks
 from postmortem.report.data import Data, Result, Row
 
@@ -52,9 +53,7 @@ class Elements(HTMLParser):
         self.found.append((tag, tuple(name for name, _ in attrs)))
         if tag == "meta" and ("http-equiv", "Content-Security-Policy") in attrs:
             self.policy = dict(attrs)["content"] or ""
-        self.links += [
-            value or "" for name, value in attrs if name in {"href", "src", "xlink:href", "action"}
-        ]
+        self.links += [value or "" for name, value in attrs if name in {"href", "src", "xlink:href", "action"}]
 
     def handle_data(self, data: str) -> None:
         self.words.append(data)
@@ -112,9 +111,7 @@ def hostile(first: int, texts: list[str] = PAYLOADS) -> dict[str, Any]:
 @pytest.mark.parametrize("first", [0, 5])
 def test_no_text_of_an_input_becomes_markup(first: int) -> None:
     page = report.html(hostile(first), poisoned_data(corpus(first)), static=True)
-    harmless = report.html(
-        poison(samples.comparison(), lambda: "word"), poisoned_data(lambda: "word"), static=True
-    )
+    harmless = report.html(poison(samples.comparison(), lambda: "word"), poisoned_data(lambda: "word"), static=True)
     pictures = re.compile(r"<svg.*?</svg>", re.DOTALL)
     assert Elements(pictures.sub("", page)).found == Elements(pictures.sub("", harmless)).found
     # Where a mark is drawn may depend on a text's order, so of the pictures only the kinds of elements are compared.
@@ -168,6 +165,11 @@ def test_every_chart_is_drawn(page: str) -> None:
     ]
 
 
+def test_charts_keep_to_the_schema_of_vega_lite() -> None:
+    for make in page_module._CHARTS:  # Altair checks what it builds unless it is told not to
+        assert make(samples.data(), Marks(onsets=[{"step": 600, "label": "x"}], steady={"before": (1, 9)})) is not None
+
+
 def test_nothing_is_loaded_or_linked_from_elsewhere(page: str) -> None:
     assert all(link.startswith("#") for link in Elements(page).links)
     assert Elements(page).policy.startswith("default-src 'none'; script-src 'sha256-")
@@ -186,17 +188,14 @@ def test_the_static_page_has_no_script_and_fixes_its_style() -> None:
 def test_identifiers_are_unique_over_all_pictures(page: str) -> None:
     found = re.findall(r'\sid="([^"]*)"', re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL))
     assert len(found) == len(set(found))
-    assert set(
-        re.findall(r"url\(#([^)]+)\)", re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL))
-    ) <= set(found)
+    assert set(re.findall(r"url\(#([^)]+)\)", re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL))) <= set(found)
 
 
 def test_sizes_of_small_and_large_jobs() -> None:
     for ranks in (8, 1024):
-        whole = report.html(samples.comparison(), samples.data(ranks=ranks))
         static = report.html(samples.comparison(), samples.data(ranks=ranks), static=True)
-        assert len(whole.encode()) < 1_600_000
         assert len(static.encode()) < 500_000
+    assert len(report.html(samples.comparison(), samples.data(ranks=1024)).encode()) < 1_700_000
 
 
 def test_a_page_that_would_be_too_large_leaves_its_scripts_out() -> None:
@@ -254,15 +253,13 @@ def test_secrets_are_always_masked_and_names_on_request() -> None:
 
 
 def test_markdown_has_no_formatting_of_the_inputs_and_fits_a_comment() -> None:
-    document = poison(
-        samples.comparison(), lambda: "a|b `x` <img src=x> @team **bold** [l](https://e.org) #1\n# head"
-    )
+    document = poison(samples.comparison(), lambda: "a|b `x` <img src=x> @team **bold** [l](https://e.org) #1\n# head")
     text = ticket.render(document)
     outside = re.sub(r"`+ .*? `+", "", text)
     assert not re.search(r"(?<!\\)<|(?<!\\)\*\*bold|@team|(?<!\\)\[l|https://|(?m:^# head)", outside)
     rows = [line for line in text.splitlines() if line.startswith("|")]
     widths = {len(re.findall(r"(?<!\\)\|", row)) for row in rows}
-    assert widths <= {4, 5, 6, 7}
+    assert widths <= {3, 4, 5, 6, 7}
     document["changes"] = document["changes"] * 5000
     document["before_diagnosis"]["faults"] *= 300
     assert len(ticket.render(document).encode()) <= 60_000

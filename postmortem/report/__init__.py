@@ -18,9 +18,7 @@ from postmortem.report.words import printable
 __all__ = ["html", "markdown", "write"]
 
 
-def html(
-    document: Mapping[str, Any], data: Data, *, static: bool = False, redact: Redactor | None = None
-) -> str:
+def html(document: Mapping[str, Any], data: Data, *, static: bool = False, redact: Redactor | None = None) -> str:
     """The report as one HTML file of at most 2 MB.
 
     Args:
@@ -82,10 +80,7 @@ def _finite(value: Any) -> Any:
 def _sessions(session: Session) -> dict[str, Session]:
     if len(session.runs) == 1:
         return {"run": session}
-    return {
-        side: Session(session.store, [run])
-        for side, run in zip(("before", "after"), session.runs, strict=False)
-    }
+    return {side: Session(session.store, [run]) for side, run in zip(("before", "after"), session.runs, strict=False)}
 
 
 def _redactor(document: Mapping[str, Any], views: Mapping[str, Session]) -> Redactor:

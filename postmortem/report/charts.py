@@ -50,8 +50,7 @@ class Marks:
 def queried(data: Data, *queries: str) -> tuple[str, dict[str, Sequence[Row]]]:
     """The first of the queries that answers on most sides, and its rows per side that has any."""
     answers = {
-        q: {side: found[q].rows for side, found in data.items() if q in found and found[q].rows}
-        for q in queries
+        q: {side: found[q].rows for side, found in data.items() if q in found and found[q].rows} for q in queries
     }
     best = max(queries, key=lambda q: len(answers[q]))
     return best, answers[best]
@@ -95,9 +94,7 @@ def y_axis(title: str, values: Sequence[float], *, zero: bool) -> alt.Y:
         return alt.Y("value:Q", title=title, scale=alt.Scale(zero=zero), axis=alt.Axis(tickCount=5))
     decades = range(math.floor(math.log10(ordered[0])), math.ceil(math.log10(ordered[-1])) + 1)
     ticks = [float(f"{m}e{d}") for d in decades for m in ((1,) if len(decades) > 3 else (1, 3))]
-    return alt.Y(
-        "value:Q", title=title, scale=alt.Scale(type="log"), axis=alt.Axis(values=ticks, format="~g")
-    )
+    return alt.Y("value:Q", title=title, scale=alt.Scale(type="log"), axis=alt.Axis(values=ticks, format="~g"))
 
 
 def shading(extra: Marks, sides: Sequence[str]) -> list[alt.Chart]:
@@ -111,9 +108,7 @@ def onsets(extra: Marks, raw: Values) -> list[alt.Chart]:
     if not extra.onsets or not raw:
         return []
     low, high = min(p["step"] for p in raw), max(p["step"] for p in raw)
-    return marks.rules(
-        [o | {"left": o["step"] > (low + high) / 2} for o in extra.onsets if low <= o["step"] <= high]
-    )
+    return marks.rules([o | {"left": o["step"] > (low + high) / 2} for o in extra.onsets if low <= o["step"] <= high])
 
 
 def thin(rows: Values, most: int = 24) -> Values:

@@ -82,9 +82,7 @@ def _bands(trend: Values, sides: Sequence[str], y: alt.Y, tips: Sequence[alt.Too
     if len(trend) == sum(p["n"] for p in trend):  # one step per slice: the line itself is all there is
         return []
     base = marks.chart(trend)
-    band = base.mark_area(opacity=0.18).encode(
-        x=marks.step(), y=alt.Y("low:Q"), y2="high:Q", color=marks.colour(sides)
-    )
+    band = base.mark_area(opacity=0.18).encode(x=marks.step(), y=alt.Y("low:Q"), y2="high:Q", color=marks.colour(sides))
     line = base.mark_line(strokeWidth=2.5).encode(
         x=marks.step(), y=y, color=marks.colour(sides), strokeDash=marks.dash(sides), tooltip=list(tips)
     )
@@ -103,12 +101,7 @@ def grad_norm(data: Data, extra: Marks) -> Figure | None:
 
 def _curve(data: Data, extra: Marks, name: str, title: str) -> Figure | None:
     found = {s: [r for r in rows if r["name"] == name] for s, rows in queried(data, "curve")[1].items()}
-    bad = [
-        {"run": s, **r}
-        for s, rows in queried(data, "nonfinite")[1].items()
-        for r in rows
-        if r["name"] == name
-    ]
+    bad = [{"run": s, **r} for s, rows in queried(data, "nonfinite")[1].items() for r in rows if r["name"] == name]
     raw = [p for side, rows in found.items() for p in points(side, rows)]
     if not raw and not bad:
         return None
@@ -135,9 +128,7 @@ def _curve(data: Data, extra: Marks, name: str, title: str) -> Figure | None:
     table += [(g["run"], words.number(g["step"]), g["label"], "", "", words.number(g["n"])) for g in grouped]
     head = ("run", "step", "median", "lowest", "highest", "n")
     sentence = f"{title}, {ends or 'no finite value'}.{broke}"
-    return Figure(
-        name.replace("_", "-"), title, sentence, marks.finish(layers), head, table, ("curve", "nonfinite")
-    )
+    return Figure(name.replace("_", "-"), title, sentence, marks.finish(layers), head, table, ("curve", "nonfinite"))
 
 
 def _nonfinite(bad: Values) -> Values:
@@ -162,9 +153,7 @@ def _crosses(groups: Values, sides: Sequence[str], raw: Values) -> list[alt.Char
     middle = (min(steps) + max(steps)) / 2
     placed = [g | {"row": 12 + 15 * i, "left": g["step"] > middle} for i, g in enumerate(groups)]
     base = marks.chart(placed)
-    line = base.mark_rule(strokeWidth=1.2, strokeDash=[2, 3]).encode(
-        x=marks.step(), color=marks.colour(sides)
-    )
+    line = base.mark_rule(strokeWidth=1.2, strokeDash=[2, 3]).encode(x=marks.step(), color=marks.colour(sides))
     y = alt.Y("row:Q", scale=None, axis=None)
     cross = base.mark_point(shape="cross", angle=45, size=90, filled=True, opacity=1).encode(
         x=marks.step(), y=y, color=marks.colour(sides)
@@ -207,9 +196,7 @@ def memory(data: Data, extra: Marks) -> Figure | None:
         .encode(x=marks.step(), y="value:Q", text="series:N", color=marks.colour(sides))
     )
     gains = "; ".join(_gain(side, some, kind) for side, some in found.items())
-    table = [
-        (v["run"], v["series"], words.number(v["step"]), words.number(v["value"], 5)) for v in _ends(values)
-    ]
+    table = [(v["run"], v["series"], words.number(v["step"]), words.number(v["value"], 5)) for v in _ends(values)]
     return Figure(
         "memory", f"Memory: {kind.replace('_', ' ')}", f"Highest value over time. {gains}.",
         marks.finish([lines, word]), ("run", "ranks", "step", title), table, ("memory_curve",),

@@ -100,9 +100,7 @@ def names(placed: Values) -> list[alt.Chart]:
     for left in (False, True):
         mine = [mark for mark in placed if bool(mark.get("left")) == left]
         if mine:
-            text = chart(mine).mark_text(
-                align="right" if left else "left", dx=-5 if left else 5, fontWeight="bold"
-            )
+            text = chart(mine).mark_text(align="right" if left else "left", dx=-5 if left else 5, fontWeight="bold")
             out.append(text.encode(x=step(), y=y, text="label:N"))
     return out
 

@@ -34,6 +34,17 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
+class Block:
+    """A table of numbers with its verdict, the sentence that sums it up, and the queries behind it."""
+
+    title: str
+    verdict: str
+    sentence: str
+    table: Table
+    queries: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
 class FaultView:
     """One fault through its four stages."""
 
@@ -46,6 +57,7 @@ class FaultView:
     causes: Sequence[Mapping[str, Any]]
     unproven: Sequence[str]
     experiments: Sequence[Mapping[str, str]]
+    further: Sequence[Mapping[str, str]]
     evidence: Table
     verdict: str
     why: str
@@ -79,7 +91,7 @@ class Page:
     verdicts: Table
     faults: Sequence[FaultView]
     changes: Table
-    memory: Table
+    blocks: Sequence[Block]
     chain: Table
     runs: Sequence[RunView]
     limits: Sequence[str]

@@ -93,9 +93,7 @@ def _worst_memory(document: Document) -> Figure | None:
         return None
     worst = max(
         rows,
-        key=lambda row: max(
-            words.finite((row.get(s) or {}).get("slope")) or 0.0 for s in ("before", "after")
-        ),
+        key=lambda row: max(words.finite((row.get(s) or {}).get("slope")) or 0.0 for s in ("before", "after")),
     )
     unit = text(worst.get("unit"), "B/step")
     before, after = ((worst.get(side) or {}) for side in ("before", "after"))
@@ -123,9 +121,7 @@ def _loss(document: Document) -> Figure | None:
     spread = words.interval(found.get("ci"))
     parts = [
         detail,
-        f"after / before {words.number(found['ratio'])}"
-        if words.finite(found.get("ratio")) is not None
-        else "",
+        f"after / before {words.number(found['ratio'])}" if words.finite(found.get("ratio")) is not None else "",
         f"interval {spread}" if spread else "",
     ]
     return Figure("loss", word, " · ".join(filter(None, parts)), words.tone(word))
@@ -148,15 +144,16 @@ def may_change(document: Document) -> list[str]:
             f"The run after repeated with {text(c.get('what'))} back at {words.plain(c.get('before'))}: if the fault stays away, it is fixed."
             for c in document.get("changes") or [] if c.get("can_mask")
         ]  # fmt: skip
+    more = words.finite((document.get("throughput") or {}).get("more_steps"))
+    if more:
+        out.append(f"About {words.number(more)} more steps would decide on the step time.")
+    if (document.get("throughput") or {}).get("more_runs"):
+        out.append("More runs on each side, not more steps, would decide on the step time.")
     noise = words.finite((document.get("throughput") or {}).get("break_even_noise"))
     if noise is not None:
-        out.append(
-            f"Run-to-run noise above {words.number(noise * 100)} %: the throughput verdict holds below that."
-        )
+        out.append(f"Run-to-run noise above {words.number(noise * 100)} %: the throughput verdict holds below that.")
     missing = [
-        sentence
-        for part in sides(document).values()
-        for sentence in (part.get("coverage") or {}).get("missing") or []
+        sentence for part in sides(document).values() for sentence in (part.get("coverage") or {}).get("missing") or []
     ]
     if missing and document.get("verdict") == "undecided":
         out.append("Evidence that is missing on one side; it is listed under coverage.")
@@ -174,9 +171,7 @@ def may_change_diagnosis(document: Document) -> list[str]:
     missing = (document.get("coverage") or {}).get("missing") or []
     if not primary:
         return [f"Evidence that was not there: {text(s)}" for s in missing[:5]]
-    fault: Document = next(
-        (f for f in document.get("faults") or [] if f.get("fault") == primary.get("fault")), {}
-    )
+    fault: Document = next((f for f in document.get("faults") or [] if f.get("fault") == primary.get("fault")), {})
     out = [
         f"{text(e.get('title'))}: if instead {_lower(text(e.get('expect_if_false')))}"
         for e in (fault.get("experiments") or [])[:2] if e.get("expect_if_false")

@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from altair.utils.schemapi import debug_mode
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from postmortem.query import queries
@@ -82,8 +83,9 @@ _CHARTS: Sequence[Callable[[Data, charts.Marks], charts.Figure | None]] = (
 
 
 def _figures(data: Data, extra: charts.Marks) -> list[charts.Figure]:
-    """Every chart that the data carry."""
-    return [figure for make in _CHARTS if (figure := make(data, extra)) is not None]
+    """Every chart that the data carry. Tests check them against Vega-Lite's schema; doing so each time takes a second."""
+    with debug_mode(False):
+        return [figure for make in _CHARTS if (figure := make(data, extra)) is not None]
 
 
 def _draw(figure: charts.Figure) -> Drawn:
@@ -124,7 +126,8 @@ def _sources(page: Page, data: Data) -> dict[str, Any]:
     """Name -> title and SQL of every query that stands behind the page."""
     asked = {name: result for found in data.values() for name, result in found.items()}
     known = queries()
-    for name in [*(n for fault in page.faults for n in fault.findings), *page.queries]:
+    behind = [part.findings for part in page.faults] + [block.queries for block in page.blocks] + [page.queries]
+    for name in (name for names in behind for name in names):
         if name in known and name not in asked:
             asked[name] = Result(name, known[name].title, known[name].sql, ())
     return asked
@@ -138,9 +141,7 @@ def _policy(css: str, scripts: Iterable[str]) -> str:
     allowed = " ".join(f"'sha256-{_hash(text)}'" for text in scripts)
     style = "'unsafe-inline'" if allowed else f"'sha256-{_hash(css)}'"
     script = f" script-src {allowed};" if allowed else ""
-    return (
-        f"default-src 'none';{script} style-src {style}; img-src data:; base-uri 'none'; form-action 'none'"
-    )
+    return f"default-src 'none';{script} style-src {style}; img-src data:; base-uri 'none'; form-action 'none'"
 
 
 def _hash(text: str) -> str:

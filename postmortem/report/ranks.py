@@ -28,14 +28,10 @@ def lateness(data: Data, extra: Marks) -> Figure | None:
         return None
     title, axis = _MEASURES[query]
     sides = list(data)
-    rows = [
-        {"run": s, **r} for s, some in found.items() for r in some if words.finite(r["median"]) is not None
-    ]
+    rows = [{"run": s, **r} for s, some in found.items() for r in some if words.finite(r["median"]) is not None]
     many = len({row["rank"] for row in rows}) > MANY
     out = _outliers(rows, 0.05 * typical_step(data))
-    layers, height = (
-        (_histogram(rows, out, sides, axis), marks.HEIGHT) if many else _per_rank(rows, sides, axis)
-    )
+    layers, height = (_histogram(rows, out, sides, axis), marks.HEIGHT) if many else _per_rank(rows, sides, axis)
     ordered = sorted(rows, key=lambda row: -row["median"])
     table = [
         (r["run"], _name(r["rank"]), words.number(r["median"]), f"{words.number(r['low'])} to {words.number(r['high'])}",
@@ -48,13 +44,9 @@ def lateness(data: Data, extra: Marks) -> Figure | None:
 
 
 def _latest(ordered: Values, out: Values) -> str:
-    most = "; ".join(
-        f"{_who(r)} {words.number(r['median'])} ms (n = {words.number(r['n'])})" for r in ordered[:3]
-    )
+    most = "; ".join(f"{_who(r)} {words.number(r['median'])} ms (n = {words.number(r['n'])})" for r in ordered[:3])
     apart = ", ".join(map(_who, out))
-    return f"Highest medians: {most}. " + (
-        f"Apart from the others: {apart}." if out else "No rank stands apart."
-    )
+    return f"Highest medians: {most}. " + (f"Apart from the others: {apart}." if out else "No rank stands apart.")
 
 
 def _who(row: Row) -> str:
@@ -165,14 +157,9 @@ def timeline(data: Data, extra: Marks) -> Figure | None:
         ),
         tooltip=["who:N", "seconds:Q", "role:N", "what:N", "name:N", "text:N"],
     )
-    firsts = [
-        next(v for v in values if v["role"] == role)
-        for role in names
-        if any(v["role"] == role for v in values)
-    ]
+    firsts = [next(v for v in values if v["role"] == role) for role in names if any(v["role"] == role for v in values)]
     said = "; then ".join(
-        f"{v['what']} {v['name']} on {v['who']} ({v['role']}) at {words.number(v['seconds'])} s"
-        for v in firsts
+        f"{v['what']} {v['name']} on {v['who']} ({v['role']}) at {words.number(v['seconds'])} s" for v in firsts
     )
     table = [
         (words.number(v["seconds"]), v["who"], v["role"], f"{v['what']} {v['name']}".strip(), v["text"])

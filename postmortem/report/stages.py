@@ -38,22 +38,23 @@ def _brief(fault: Any) -> str:
 
 def faults(document: Document, side: str, judged: Mapping[str, Document]) -> list[FaultView]:
     """The faults of one side, each with its verdict where there is one."""
-    return [
-        _fault(fault, side, judged.get(str(fault.get("fault")), {})) for fault in document.get("faults") or []
-    ]
+    return [_fault(fault, side, judged.get(str(fault.get("fault")), {})) for fault in document.get("faults") or []]
 
 
 def _fault(fault: Document, side: str, judged: Document) -> FaultView:
+    tries = [_experiment(e) for e in fault.get("experiments") or []]
     causes = sorted(fault.get("causes") or [], key=lambda c: words.finite(c.get("rank_of_likelihood")) or 1e9)
     proven = [c for c in causes if c.get("for") or c.get("against")]
+    likely = {c.get("id") for c in proven if len(c.get("for") or []) > len(c.get("against") or [])}
     where = f"in the run {side}" if side != "run" else ""
     return FaultView(
         name=text(fault.get("fault"), "fault"), side=side,
-        title=f"{words.fault(fault.get('fault'))} {where}".strip(), statement=text(fault.get("statement")),
+        title=f"{words.fault(fault.get('fault'))} {where}".strip(), statement=words.sentence(text(fault.get("statement"))),
         facts=_fault_facts(fault), mechanisms=[text(m) for m in fault.get("mechanisms") or []],
         causes=[{"title": text(c.get("title")), "for": _texts(c.get("for")), "against": _texts(c.get("against"))} for c in proven],
         unproven=[text(c.get("title")) for c in causes if c not in proven],
-        experiments=[{k: text(e.get(k)) for k in ("title", "change", "expect_if_true", "expect_if_false")} for e in fault.get("experiments") or []],
+        experiments=[e for e in tries if e["cause"] in likely] or tries[:3],
+        further=[e for e in tries if e["cause"] not in likely] if any(e["cause"] in likely for e in tries) else tries[3:],
         evidence=_evidence(fault.get("evidence") or []),
         verdict=text(judged.get("verdict")), why=text(judged.get("why")) or text(fault.get("verification")) or _needs(fault),
         findings=_unique(e.get("finding") for e in [fault, *(fault.get("evidence") or [])]),
@@ -68,6 +69,10 @@ def _needs(fault: Document) -> str:
     if onset:
         return f"One incident in {words.number(onset)} steps asks for {words.number(19 * onset)} clean steps (95 % confidence), and no other change that hides it."
     return "A run that is long enough to have shown the fault again, and no other change that hides it; `postmortem compare` decides."
+
+
+def _experiment(experiment: Document) -> dict[str, str]:
+    return {k: text(experiment.get(k)) for k in ("cause", "title", "change", "expect_if_true", "expect_if_false")}
 
 
 def _texts(values: Any) -> list[str]:
@@ -118,6 +123,4 @@ def chain(document: Document) -> Table:
         (words.when(r.get("time")) or _id(r.get("step")), words.ranks(r.get("ranks") or [r.get("rank")]) or "job", text(r.get("role")), words.cut(r.get("text") or r.get("statement") or "", 300), _where(r))
         for r in document.get("chain") or []
     ]  # fmt: skip
-    return Table(
-        ("time or step", "who", "role", "what", "source"), rows[:EVIDENCE], max(0, len(rows) - EVIDENCE)
-    )
+    return Table(("time or step", "who", "role", "what", "source"), rows[:EVIDENCE], max(0, len(rows) - EVIDENCE))

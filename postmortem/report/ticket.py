@@ -68,12 +68,7 @@ def _faults(page: Page) -> Iterable[str]:
     for fault in page.faults:
         facts = "; ".join(f"{k}: {v}" for k, v in fault.facts)
         yield f"### {escape(fault.title[:1].upper() + fault.title[1:])}\n\n1. **Fault.** {escape(fault.statement)} ({escape(facts)})"
-        yield (
-            "2. **Mechanism and candidate causes.** "
-            + escape(" ".join(fault.mechanisms))
-            + "\n"
-            + _causes(fault)
-        )
+        yield ("2. **Mechanism and candidate causes.** " + escape(" ".join(fault.mechanisms)) + "\n" + _causes(fault))
         tries = [
             f"   - {escape(e['title'])}: {code(e['change'])}. If right: {escape(e['expect_if_true'])}. If not: {escape(e['expect_if_false'])}."
             for e in fault.experiments[:8]
@@ -81,10 +76,7 @@ def _faults(page: Page) -> Iterable[str]:
         yield "3. **Experiments.**\n" + "\n".join(tries)
         yield f"4. **Verification.** {escape(fault.verdict)} {escape(fault.why)}\n"
         if fault.evidence.rows:
-            rows = [
-                (where, rank, step, time, code(text))
-                for where, rank, step, time, text in fault.evidence.rows[:15]
-            ]
+            rows = [(where, rank, step, time, code(text)) for where, rank, step, time, text in fault.evidence.rows[:15]]
             more = fault.evidence.more + max(0, len(fault.evidence.rows) - 15)
             yield "Evidence:\n\n" + _table(fault.evidence.head, rows, more, raw=4)
 
@@ -103,8 +95,9 @@ def _changes(page: Page) -> Iterable[str]:
         head, rows = page.changes.head, page.changes.rows[:60]
         more = page.changes.more + max(0, len(page.changes.rows) - 60)
         yield "### What changed\n\n" + (_table(head, rows, more) if rows else "Nothing that was found.\n")
-    if page.memory.rows:
-        yield "### Memory growth\n\n" + _table(page.memory.head, page.memory.rows[:32], page.memory.more)
+    for block in page.blocks:
+        title = f"### {block.title}" + (f": {block.verdict}" if block.verdict else "")
+        yield f"{title}\n\n{escape(block.sentence)}\n\n" + _table(block.table.head, block.table.rows, block.table.more)
 
 
 def _coverage(page: Page) -> Iterable[str]:

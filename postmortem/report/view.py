@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from postmortem.report import numbers, stages, words
+from postmortem.report.blocks import blocks
 from postmortem.report.model import CHANGES, SENTENCES, Document, Page, RunView, Table, sides, span, text
 
 
@@ -31,7 +31,7 @@ def _diagnosis(document: Document) -> Page:
         why=text(primary["statement"] if primary else "Nothing that the files show is a fault; see below what was not checked."),
         figures=numbers.of_run(document, primary), change=numbers.may_change_diagnosis(document),
         verdicts=stages.overview(document.get("faults", [])), faults=stages.faults(document, "run", {}),
-        changes=Table((), ()), memory=Table((), ()), chain=stages.chain(document), runs=_runs(document), limits=_limits(document),
+        changes=Table((), ()), blocks=(), chain=stages.chain(document), runs=_runs(document), limits=_limits(document),
         queries=_names(document),
     )  # fmt: skip
 
@@ -45,7 +45,7 @@ def _comparison(document: Document) -> Page:
     return Page(
         title=f"{verdict}: {before} → {after}", comparison=True, verdict=verdict, headline=verdict,
         why=text(document.get("why")), figures=numbers.of_comparison(document), change=numbers.may_change(document),
-        verdicts=stages.verdicts(document), faults=faults, changes=_changes(document), memory=_memory(document),
+        verdicts=stages.verdicts(document), faults=faults, changes=_changes(document), blocks=blocks(document),
         chain=stages.chain(found.get("before", {})), runs=_runs(document), limits=_limits(document), queries=_names(document),
     )  # fmt: skip
 
@@ -53,8 +53,7 @@ def _comparison(document: Document) -> Page:
 def _from_verdicts(document: Document) -> dict[str, Document]:
     """Diagnoses in outline, where the document carries only the verdicts per fault."""
     return {
-        side: {"faults": [f[side] for f in document.get("faults", []) if f.get(side)]}
-        for side in ("before", "after")
+        side: {"faults": [f[side] for f in document.get("faults", []) if f.get(side)]} for side in ("before", "after")
     }
 
 
@@ -65,21 +64,6 @@ def _changes(document: Document) -> Table:
         for c in ordered
     ]  # fmt: skip
     return Table(("what", "kind", "before", "after", "can hide"), rows[:CHANGES], max(0, len(rows) - CHANGES))
-
-
-def _memory(document: Document) -> Table:
-    def cell(side: Any, unit: str) -> str:
-        if not isinstance(side, Mapping) or side.get("slope") is None:
-            return "—"
-        spread = words.interval(side.get("ci"), unit)
-        return words.amount(side["slope"], unit) + (f" ({spread})" if spread else "")
-
-    rows = [
-        (f"{text(m.get('kind')).replace('_', ' ')}, {words.ranks([m.get('rank')]) or 'job'}", cell(m.get("before"), m.get("unit") or "B/step"), cell(m.get("after"), m.get("unit") or "B/step"), text(m.get("verdict")))
-        for m in document.get("memory") or []
-    ]  # fmt: skip
-    rows.sort(key=lambda row: row[3] in {"", "no change", "flat"})
-    return Table(("memory", "slope before", "slope after", "verdict"), rows[:64], max(0, len(rows) - 64))
 
 
 def _runs(document: Document) -> list[RunView]:
@@ -121,7 +105,7 @@ def _limits(document: Document) -> list[str]:
         "Events on different hosts are ordered only as finely as their clocks agree.",
         "Charts keep the first, last, lowest and highest value of every slice of steps; tables under them are thinned.",
     ]
-    if "run" not in document:
+    if "run" not in document and not said:
         always.insert(
             2,
             "Two runs are compared, one on each side unless more were given: noise from run to run is assumed, not measured, where it says so.",

@@ -76,9 +76,7 @@ def progress(data: Data, extra: Marks) -> Figure | None:
             ),
             y=alt.Y("who:N", sort=[f"rank {r['rank']}" for r in shown], title=None, axis=alt.Axis(grid=True)),
             color=alt.Color("what:N", scale=scale, legend=legend),
-            shape=alt.Shape(
-                "what:N", scale=alt.Scale(domain=names, range=["circle", "triangle-right"]), legend=legend
-            ),
+            shape=alt.Shape("what:N", scale=alt.Scale(domain=names, range=["circle", "triangle-right"]), legend=legend),
             tooltip=["who:N", "what:N", "sequence:Q"],
         )
     )
@@ -129,7 +127,9 @@ def _behind(rows: Sequence[Row]) -> str:
     top = max(r["enqueued"] for r in known)
     late = [r["rank"] for r in known if r["enqueued"] < top]
     unknown = [r["rank"] for r in rows if r["enqueued"] is None]
-    said = f"{words.number(len(known) - len(late))} of {words.number(len(rows))} ranks enqueued number {words.number(top)}"
+    said = (
+        f"{words.number(len(known) - len(late))} of {words.number(len(rows))} ranks enqueued number {words.number(top)}"
+    )
     said += f"; {words.ranks(late)} did not." if late else "."
     return said + (f" Nothing is known of {words.ranks(unknown)}." if unknown else "")
 
@@ -185,15 +185,11 @@ def _arrows(edges: Values) -> list[alt.Chart]:
         legend=alt.Legend(title=None, orient="top"),
     )
     base = marks.chart(edges)
-    line = base.mark_rule(color=marks.COLOURS["before"], strokeWidth=2).encode(
-        x=x, x2="b:Q", y=y, strokeDash=dashes
-    )
+    line = base.mark_rule(color=marks.COLOURS["before"], strokeWidth=2).encode(x=x, x2="b:Q", y=y, strokeDash=dashes)
     head = base.mark_point(
         shape="triangle-right", filled=True, size=110, color=marks.COLOURS["before"], opacity=1
     ).encode(x=end, y=y)
     left = base.mark_text(align="right", dx=-6, fontSize=12).encode(x=x, y=y, text="left:N")
-    right = base.mark_text(align="left", dx=10, fontSize=12, fontWeight="bold").encode(
-        x=end, y=y, text="right:N"
-    )
+    right = base.mark_text(align="left", dx=10, fontSize=12, fontWeight="bold").encode(x=end, y=y, text="right:N")
     word = base.mark_text(align="left", dy=-9, dx=4).encode(x=x, y=y, text="word:N")
     return [line, head, left, right, word]

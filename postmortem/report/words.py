@@ -37,6 +37,7 @@ GLOSSARY: Mapping[str, str] = {
     "step": "One optimizer step of the whole job.",
     "onset": "The first step at which the fault shows in the evidence.",
     "interval": "Range that holds the true value with 95 % confidence (90 % where stated); steps that depend on each other are counted as fewer.",
+    "jitter": "Half of the steps change by more than this from one step to the next.",
     "n": "Number of observations behind a figure.",
     "steady state": "The part of a run after its warm-up, without restarts and scheduled steps such as checkpoints.",
     "masked": "The fault is absent, but another change between the runs hides it whether or not its cause was removed.",
@@ -158,6 +159,12 @@ def plain(value: Any, most: int = 160) -> str:
     if isinstance(value, Mapping):
         return cut(", ".join(f"{k}: {plain(v)}" for k, v in value.items()), most)
     return cut(str(value), most)
+
+
+def sentence(text: str) -> str:
+    """The text with a capital letter, unless it begins with a name such as `host_rss`."""
+    first = text.partition(" ")[0]
+    return text[:1].upper() + text[1:] if first.isalpha() and first.islower() else text
 
 
 def cut(text: Any, most: int = 400) -> str:
