@@ -26,13 +26,14 @@ _MAX_KEY = 64  # items of a tuple used as a key
 # Reaching any of these is an attack, whatever the call. The list only names the attack: nothing is ever called.
 _DANGEROUS = re.compile(
     r"""(os|posix|nt|subprocess|_posixsubprocess|sys|importlib|imp|runpy|shutil|socket|ctypes|pty|pdb|bdb|code
-    |codeop|commands|popen2|webbrowser|multiprocessing|asyncio|signal|threading|_thread|types|operator|_operator
-    |functools|pickle|_pickle|marshal|dill|cloudpickle|joblib|shelve|timeit|trace|profile|cProfile|pip|pkgutil
+    |codeop|commands|popen2|webbrowser|multiprocessing|asyncio|signal|threading|_thread|operator|_operator
+    |pickle|_pickle|marshal|dill|cloudpickle|joblib|shelve|timeit|trace|profile|cProfile|pip|pkgutil
     |zipimport|site|platform|tempfile|glob|urllib|http|ftplib|smtplib|requests|httplib|aiohttp|pydoc|inspect|gc
     |atexit|logging|linecache|distutils|setuptools|ensurepip|venv|__main__)(\..*)?
     |builtins\.(?!(bool|int|float|complex|str|bytes|bytearray|list|tuple|dict|set|frozenset|slice|range|object
     |type|Ellipsis|NotImplemented|NoneType|Exception|long|unicode)$).*
-    |torch\.(jit\.|hub\.|serialization\.|compile|utils\.collect_env).*|torch\.load|numpy\.(load|.*runstring)
+    |torch\.(hub|utils\.collect_env)\..*|torch\.((jit|serialization)\.)?(load|compile)|numpy\.(load|.*runstring)
+    |types\.(?!SimpleNamespace$|MappingProxyType$).*
     |pathlib\.(?!(Pure)?(Posix|Windows)?Path$).*""",
     re.VERBOSE,
 )
