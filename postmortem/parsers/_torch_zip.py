@@ -287,7 +287,12 @@ def _filled(extra: bytes, plain: bool) -> bool:
 
 
 def _descriptor_size(entry: _Entry) -> int:
-    return (24 if entry.size > _UNSET else 16) if entry.flags & 8 else 0
+    return _width(entry.size, entry.header) if entry.flags & 8 else 0
+
+
+def _width(size: int, header: int) -> int:
+    """Bytes of a data descriptor: miniz writes 64-bit sizes for an entry that is large, or begins beyond 4 GiB."""
+    return 24 if max(size, header) >= _UNSET else 16
 
 
 def _descriptor(file: BinaryIO, entry: _Entry, offset: int) -> None:
@@ -369,9 +374,9 @@ def salvage(file: BinaryIO, size: int, sizes: Mapping[str, int], archive: Archiv
         offset, length = position + LOCAL.size + fields[9] + fields[10], known.get(name)
         if length is None or offset + length > size:
             return
-        wide = 8 if length > _UNSET else 4
-        tail = _at(file, offset + length, 8 + 2 * wide) if fields[2] & 8 else b""
-        good = tail[:4] == b"PK\x07\x08" and int.from_bytes(tail[8 : 8 + wide], "little") == length
+        width = _width(length, position)
+        tail = _at(file, offset + length, width) if fields[2] & 8 else b""
+        good = tail[:4] == b"PK\x07\x08" and int.from_bytes(tail[8 : 4 + width // 2], "little") == length
         crc = int.from_bytes(tail[4:8], "little") if good else None
         archive.records[name] = Record(name, offset, length, crc)
         position = offset + length + len(tail)

@@ -17,10 +17,10 @@ text = "VARCHAR"
 [[case]]
 name = "a padding that was changed, and a moment that is too short"
 given.checkpoint_group = """
-source | checkpoint | tag | dp | mp | rank | zero_stage | group | numel | storage_numel | padding | partitions | aligned | first_moment | second_moment | pieces | pieces_start | pieces_end | gaps
-a      | c/t        | t   | 0  | 0  | 0    | 1          | 0     | 12    | 12            | 0       | 3          | 0       | 12           | 12            | 1      | 0            | 12         | 0
-b      | c/t        | t   | 1  | 0  | 1    | 1          | 0     | 12    | 12            | 3       | 3          | 0       | 12           | 9             | 1      | 0            | 12         | 0
-d      | c/t        | t   | 2  | 0  | 2    | 1          | 0     | 10    | 12            | 2       | 3          | 0       | 12           | 12            | 1      | 0            | 10         | 0
+source | checkpoint | tag | dp | mp | rank | zero_stage | group | numel | storage_numel | padding | keeps_padding | partitions | aligned | first_moment | second_moment | pieces | pieces_start | pieces_end | gaps
+a      | c/t        | t   | 0  | 0  | 0    | 1          | 0     | 12    | 12            | 0       | false         | 3          | 0       | 12           | 12            | 1      | 0            | 12         | 0
+b      | c/t        | t   | 1  | 0  | 1    | 1          | 0     | 12    | 12            | 3       | false         | 3          | 0       | 12           | 9             | 1      | 0            | 12         | 0
+d      | c/t        | t   | 2  | 0  | 2    | 1          | 0     | 10    | 12            | 2       | false         | 3          | 0       | 12           | 12            | 1      | 0            | 10         | 0
 """
 expect = """
 tag | shard_rank | group | source | text
@@ -30,9 +30,9 @@ t   | 1          | 0     | b      | b, group 0: moments of 12 and 9 elements for
 [[case]]
 name = "padding on the last rank only, and a total that fits"
 given.checkpoint_group = """
-source | checkpoint | tag | dp | mp | rank | zero_stage | group | numel | storage_numel | padding | partitions | aligned | first_moment | second_moment | pieces | pieces_start | pieces_end | gaps
-a      | c/t        | t   | 0  | 0  | 0    | 1          | 0     | 12    | 12            | 0       | 2          | 0       | 12           | 12            | 2      | 0            | 12         | 0
-b      | c/t        | t   | 1  | 0  | 1    | 1          | 0     | 10    | 12            | 2       | 2          | 0       | 12           | 12            | 1      | 0            | 10         | 0
+source | checkpoint | tag | dp | mp | rank | zero_stage | group | numel | storage_numel | padding | keeps_padding | partitions | aligned | first_moment | second_moment | pieces | pieces_start | pieces_end | gaps
+a      | c/t        | t   | 0  | 0  | 0    | 1          | 0     | 12    | 12            | 0       | false         | 2          | 0       | 12           | 12            | 2      | 0            | 12         | 0
+b      | c/t        | t   | 1  | 0  | 1    | 1          | 0     | 10    | 12            | 2       | false         | 2          | 0       | 12           | 12            | 1      | 0            | 10         | 0
 """
 given.checkpoint_shard = """
 source | checkpoint | role  | mp
@@ -45,6 +45,16 @@ m      | shape | 0     | 0        | w    | 22
 given.checkpoint_tag = """
 checkpoint | tag | width | complete
 c/t        | t   | 2     | true
+"""
+expect = "tag | source"
+[[case]]
+name = "BF16_Optimizer keeps the padding in the tensor; a group with fewer elements than ranks"
+given.checkpoint_group = """
+source | checkpoint | tag | dp | mp | rank | zero_stage | group | numel | padding | keeps_padding | partitions | aligned
+a      | c/t        | t   | 0  | 0  | 0    | 1          | 0     | 12    | 0       | true          | 2          | 0
+b      | c/t        | t   | 1  | 0  | 1    | 1          | 0     | 12    | 2       | true          | 2          | 0
+a      | c/u        | u   | 0  | 0  | 0    | 1          | 0     | 2     | 0       | false         | 8          | 0
+b      | c/u        | u   | 7  | 0  | 7    | 1          | 0     | 0     | 15      | false         | 8          | 0
 """
 expect = "tag | source"
 [[case]]
@@ -72,13 +82,23 @@ tag | shard_rank | group | source | text
 t   |            |       | c/t    | c/t: the partitions hold 20 elements, the parameters make 18
 """
 ---*/
-WITH spans AS (
+WITH sound AS (
     SELECT
-        g.*, numel + coalesce(padding, 0) AS span,
-        mode(numel + coalesce(padding, 0)) OVER (PARTITION BY run_id, checkpoint, mp, "group") AS usual,
-        count(*) OVER (PARTITION BY run_id, checkpoint, mp, "group") AS files,
-        count(*) OVER (PARTITION BY run_id, checkpoint, mp, "group", numel + coalesce(padding, 0)) AS agreeing
+        g.*,
+        -- A group with fewer elements than ranks has padding on many ranks and states it on the last: no rule holds.
+        bool_or(numel = 0) OVER (PARTITION BY run_id, checkpoint, mp, "group") AS tiny,
+        numel + CASE WHEN keeps_padding THEN 0 ELSE coalesce(padding, 0) END AS span
     FROM checkpoint_group AS g
+),
+
+spans AS (
+    SELECT
+        sound.*,
+        mode(span) OVER (PARTITION BY run_id, checkpoint, mp, "group") AS usual,
+        count(*) OVER (PARTITION BY run_id, checkpoint, mp, "group") AS files,
+        count(*) OVER (PARTITION BY run_id, checkpoint, mp, "group", span) AS agreeing
+    FROM sound
+    WHERE NOT tiny
 ),
 
 local AS (
@@ -113,8 +133,9 @@ held AS (
         run_id, checkpoint, any_value(tag) AS tag, mp, max(zero_stage) AS zero_stage,
         sum(numel) AS numel, sum(padding) AS padding, max(aligned) AS aligned,
         min(partitions) AS narrowest, count(DISTINCT dp) AS files
-    FROM checkpoint_group
+    FROM sound
     GROUP BY run_id, checkpoint, mp
+    HAVING NOT bool_or(tiny)
 ),
 
 models AS (

@@ -1,6 +1,6 @@
 /*---
 title = "Every flat group of every optimizer shard: its elements, padding, moments and pieces"
-doc   = "One row per optimizer file and parameter group (sub-group in stage 3). padding is null where the file states none; pieces_end is the last element that a piece of a parameter covers, gaps the number of breaks between pieces."
+doc   = "One row per optimizer file and parameter group (sub-group in stage 3). padding is null where the file states none; pieces_end is the last element that a piece of a parameter covers, gaps the number of breaks between pieces. keeps_padding: BF16_Optimizer wrote it, which leaves the padding in the tensor (runtime/bf16_optimizer.py of deepspeedai/DeepSpeed) and states no zero_stage."
 reads = ["checkpoint_shard", "checkpoint_tensor", "checkpoint_state", "checkpoint_parameter"]
 [returns]
 run_id = "VARCHAR"
@@ -15,6 +15,7 @@ group = "INTEGER"
 numel = "BIGINT"
 storage_numel = "BIGINT"
 padding = "BIGINT"
+keeps_padding = "BOOLEAN"
 partitions = "BIGINT"
 aligned = "BIGINT"
 first_moment = "BIGINT"
@@ -39,6 +40,7 @@ given.checkpoint_state = """
 source | key                                   | value
 a      | optimizer_state_dict.group_paddings   | [2]
 a      | optimizer_state_dict.partition_count  | [2]
+a      | optimizer_state_dict.zero_stage       | 1
 """
 given.checkpoint_parameter = """
 source | kind  | group | position | name | numel | start
@@ -46,8 +48,8 @@ a      | slice | 0     | 0        | w    | 6     | 0
 a      | slice | 0     | 1        | b    | 4     | 6
 """
 expect = """
-group | numel | storage_numel | padding | partitions | aligned | first_moment | second_moment | pieces | pieces_start | pieces_end | gaps
-0     | 10    | 12            | 2       | 2          | 0       | 12           | 12            | 2      | 0            | 10         | 0
+group | numel | storage_numel | padding | keeps_padding | partitions | aligned | first_moment | second_moment | pieces | pieces_start | pieces_end | gaps
+0     | 10    | 12            | 2       | false         | 2          | 0       | 12           | 12            | 2      | 0            | 10         | 0
 """
 ---*/
 WITH lists AS (
@@ -55,12 +57,13 @@ WITH lists AS (
         run_id, source,
         max(value) FILTER (WHERE key = 'optimizer_state_dict.group_paddings') AS paddings,
         max(value) FILTER (WHERE key = 'optimizer_state_dict.partition_count') AS counts,
+        count(*) FILTER (WHERE key = 'optimizer_state_dict.zero_stage') = 0 AS keeps_padding,
         coalesce(sum(list_sum(list_transform(
             CASE WHEN starts_with(key, 'optimizer_state_dict.param_alignment_paddings') THEN regexp_extract_all(value, '\d+') END,
             lambda x: TRY_CAST(x AS BIGINT)
         ))), 0) AS aligned
     FROM checkpoint_state
-    WHERE regexp_matches(key, '^optimizer_state_dict\.(group_paddings|partition_count|param_alignment_paddings)')
+    WHERE regexp_matches(key, '^optimizer_state_dict\.(group_paddings|partition_count|param_alignment_paddings|zero_stage)')
     GROUP BY run_id, source
 ),
 
@@ -96,6 +99,7 @@ SELECT
     shard.run_id, shard.source, shard.checkpoint, shard.tag, shard.dp, shard.mp, shard.rank, shard.zero_stage,
     tensors."group", tensors.numel, tensors.storage_numel,
     TRY_CAST(list_extract(regexp_extract_all(lists.paddings, '-?\d+'), tensors."group" + 1) AS BIGINT) AS padding,
+    coalesce(lists.keeps_padding, true) AS keeps_padding,
     TRY_CAST(
         CASE
             WHEN starts_with(lists.counts, '[') THEN list_extract(regexp_extract_all(lists.counts, '\d+'), tensors."group" + 1)
