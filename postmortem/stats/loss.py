@@ -21,6 +21,7 @@ STANDS_OUT = 8.0  # robust standard deviations above the baseline
 LEAST_RISE = 0.1  # in units of the loss
 RECENT = 10  # values whose median must be back
 BACK = 3.0  # robust standard deviations within which it counts as back
+_AT_ONCE = 50_000  # windows whose medians are taken together, to bound the memory
 FAST = 100  # values within which a spike recovers fast
 
 
@@ -47,16 +48,26 @@ def spikes(x: ArrayLike) -> list[Spike]:
     raw = np.asarray(x, dtype=np.float64).ravel()
     places = np.flatnonzero(np.isfinite(raw))
     values = raw[places]
-    found, at = [], LEAST_PAST
-    while at < len(values):
-        past = values[max(at - PAST, 0) : at]
-        baseline, scale = _level(past)
+    found, free = [], LEAST_PAST
+    for at in map(int, _rises(values)):
+        if at < free:
+            continue
+        baseline, scale = _level(values[max(at - PAST, 0) : at])
         if values[at] - baseline > max(STANDS_OUT * scale, LEAST_RISE):
-            spike, at = _follow(values, places, at, baseline, scale)
+            spike, free = _follow(values, places, at, baseline, scale)
             found.append(spike)
-        else:
-            at += 1
     return found
+
+
+def _rises(values: Floats) -> NDArray[np.intp]:
+    """Positions that may begin a spike: those too early to say, and those above the median of their past."""
+    early = np.arange(min(PAST, len(values)))
+    if len(values) <= PAST:
+        return early
+    windows = np.lib.stride_tricks.sliding_window_view(values, PAST)[:-1]
+    parts = np.array_split(windows, len(windows) // _AT_ONCE + 1)
+    medians = np.concatenate([np.median(part, axis=1) for part in parts])
+    return np.concatenate([early, PAST + np.flatnonzero(values[PAST:] - medians > LEAST_RISE)])
 
 
 def _level(past: Floats) -> tuple[float, float]:
