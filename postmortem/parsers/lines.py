@@ -89,7 +89,7 @@ class _Reader:
                 marks.set(row, name, role)
         rows.append(("process", self._new_writers(lines)))
         yield Batch("line", {**_columns(lines, "line"), **marks.columns()})
-        yield from self._batches(rows)
+        yield from self._batches([(t, _bounded(f, lines) if t == "event" else f) for t, f in rows])
 
     def close(self) -> Iterator[Parsed]:
         """Rows of records that were open when the file ended."""
@@ -254,6 +254,29 @@ def _steps(metrics: pl.DataFrame, before: pl.DataFrame | None) -> pl.DataFrame:
     if not frames:
         return pl.DataFrame(schema={"line": pl.Int64, "rank": pl.Int32, "last_step": pl.Int64})
     return pl.concat(frames).unique(maintain_order=True).sort("line", maintain_order=True)
+
+
+def _bounded(events: pl.DataFrame, lines: pl.DataFrame) -> pl.DataFrame:
+    """An event without a stamp happened before the next stamped line of its rank, or else of its file, was written.
+
+    That upper bound becomes its time, marked by the clock "bound".
+    """
+    if events.is_empty() or "time" not in events.columns or events["time"].null_count() == 0:
+        return events
+    stamped = lines.select("line", "rank", "time", "clock").filter(pl.col("time").is_not_null() & (pl.col("clock") != "day"))
+    if stamped.is_empty():
+        return events
+    events = events.with_columns(pl.col("time").cast(pl.Int64), pl.col("line").cast(pl.Int64), pl.col("rank").cast(pl.Int32), pl.col("clock").cast(pl.String))
+    later = {"on": "line", "strategy": "forward", "check_sortedness": False}
+    events = events.sort("line", maintain_order=True)
+    events = events.join_asof(stamped.select("line", "rank", own_="time"), by="rank", **later)
+    events = events.join_asof(stamped.select("line", any_="time"), **later)
+    bound = pl.coalesce("own_", "any_")
+    unstamped = pl.col("time").is_null()
+    return events.with_columns(
+        clock=pl.when(unstamped & bound.is_not_null()).then(pl.lit("bound")).otherwise("clock"),
+        time=pl.coalesce("time", bound),
+    ).drop("own_", "any_")
 
 
 def _with_carried_step(metrics: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
