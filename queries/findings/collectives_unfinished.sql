@@ -27,8 +27,8 @@ transport | 7   | why
 [[case]]
 name = "a certain hang is a fault, not a note"
 given.hang_state = """
-kind      | group_name | seq | operation  | ranks  | certain | text
-transport | 0          | 7   | all_reduce | [0, 1] | true    | why
+kind      | group_name | seq | operation  | ranks  | certain | explained | text
+transport | 0          | 7   | all_reduce | [0, 1] | true    | false     | why
 """
 expect = "kind | seq"
 ---*/

@@ -5,7 +5,7 @@ fault      = "comm_hang"
 severity   = "fault"
 weight     = 3
 confidence = "high"
-reads      = ["hang_suspect", "group_member", "rank_progress", "rank_last_call", "known_rank", "rank_in_group"]
+reads      = ["hang_suspect", "group_member", "rank_progress", "rank_last_call", "known_rank", "rank_in_group", "rank_stack"]
 summary    = "rank {ranks}: {text}"
 [returns]
 rank = "INTEGER"
@@ -41,6 +41,10 @@ given.rank_last_call = """
 rank | operation  | seq | place                  | source
 1    | all_gather | 67  | step (/w/train.py:144) | dump_1
 """
+given.rank_stack = """
+rank | place
+1    | wait (/w/train.py:9)
+"""
 given.known_rank = """
 rank
 0
@@ -53,7 +57,7 @@ group_key | rank
 """
 expect = """
 rank | culprit | reason     | seq | confidence | step | source | text
-1    | true    | not joined | 68  | high       | 14   | dump_1 | 3 other ranks wait in all_reduce 68 of group 1, which it has not entered: it is in no recorded operation itself; its last call was all_gather 67 from step (/w/train.py:144)
+1    | true    | not joined | 68  | high       | 14   | dump_1 | 3 other ranks wait in all_reduce 68 of group 1, which it has not entered: it is in no recorded operation itself; its last call was all_gather 67 from step (/w/train.py:144); it was in wait (/w/train.py:9)
 """
 [[case]]
 name = "nobody is suspected"
@@ -102,10 +106,12 @@ SELECT
         ELSE 'it is stuck inside the call of ' || h.operation || ' ' || h.seq || ' of group ' || n.group_name || ': '
     END
     || h.detail
-    || coalesce('; its last call was ' || c.operation || ' ' || c.seq || coalesce(' from ' || c.place, ''), '') AS text
+    || coalesce('; its last call was ' || c.operation || ' ' || c.seq || coalesce(' from ' || c.place, ''), '')
+    || coalesce('; it was in ' || t.place, '') AS text
 FROM hang_suspect AS h
 LEFT JOIN named AS n ON h.group_key = n.group_key
 LEFT JOIN rank_last_call AS c ON h.rank = c.rank
 LEFT JOIN step AS own ON h.rank = own.rank
+LEFT JOIN rank_stack AS t ON h.rank = t.rank
 CROSS JOIN mute AS m
 ORDER BY h.rank

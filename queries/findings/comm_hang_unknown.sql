@@ -22,8 +22,8 @@ text = "VARCHAR"
 [[case]]
 name = "a missing dump"
 given.hang_state = """
-kind | group_name | seq | operation | ranks | absent | certain | text
-unknown | 0 | 7 | all_reduce | [0, 1] | [2] | true | why
+kind | group_name | seq | operation | ranks | absent | certain | explained | text
+unknown | 0 | 7 | all_reduce | [0, 1] | [2] | true | false | why
 """
 given.rank_progress = """
 rank | last_step
@@ -44,8 +44,9 @@ expect = "rank | seq"
 [[case]]
 name = "nothing says that the job hung"
 given.hang_state = """
-kind | group_name | seq | operation | ranks | absent | certain | text
-unknown | 0 | 7 | all_reduce | [0, 1] | [] | false | why
+kind | group_name | seq | operation | ranks | absent | certain | explained | text
+unknown | 0 | 7 | all_reduce | [0, 1] | [] | false | false | why
+unknown | 1 | 7 | all_reduce | [0, 1] | [] | true | true | a rank had failed by itself
 """
 expect = "rank | seq"
 ---*/
@@ -62,5 +63,5 @@ SELECT
     CAST(NULL AS BIGINT) AS line,
     len(h.ranks) || ' ranks wait in ' || h.operation || ' ' || h.seq || ' of group ' || h.group_name || ' and others; undecided, since there is no evidence of rank ' || coalesce(nullif(array_to_string(h.absent[1:12], ', '), ''), '?') || CASE WHEN len(h.absent) > 12 THEN ' and ' || (len(h.absent) - 12) || ' more' ELSE '' END AS text
 FROM hang_state AS h
-WHERE h.kind = 'unknown' AND h.certain
+WHERE h.kind = 'unknown' AND h.certain AND NOT h.explained
 ORDER BY h.group_name, h.seq

@@ -56,16 +56,41 @@ exit | progress | 0    | 0    | 3
 exit | cascade  | 1    | -15  | 4
 """
 expect = "rank | culprit | code"
+[[case]]
+name = "a rank that only lost its peer is no culprit"
+given.run_summary = """
+world_size
+4
+"""
+given.events = """
+kind      | role    | rank | code | name         | line
+exception | cascade | 0    |      | RuntimeError | 3
+exit      | symptom | 0    | 1    |              | 9
+exit      | symptom | 2    | -9   | SIGKILL      | 8
+"""
+expect = """
+rank | culprit | code
+0    | false   | 1
+2    | true    | -9
+"""
 ---*/
-WITH ends AS (
-    SELECT e.rank, e.code, e.name, e.message, e.time, e.source, e.line, coalesce(e.step, e.after_step + 1) AS step
+WITH followers AS (  -- ranks that complained of a peer, and of nothing of their own
+    SELECT rank
+    FROM events
+    WHERE kind = 'exception' AND rank IS NOT NULL
+    GROUP BY rank
+    HAVING bool_and(role = 'cascade')
+),
+
+ends AS (
+    SELECT e.rank IN (SELECT rank FROM followers) AS followed, e.rank, e.code, e.name, e.message, e.time, e.source, e.line, coalesce(e.step, e.after_step + 1) AS step
     FROM events AS e
     WHERE e.kind = 'exit' AND e.code <> 0 AND e.role IN ('root', 'symptom')
 )
 
 SELECT
     e.rank,
-    e.rank IS NOT NULL AND count(DISTINCT e.rank) OVER () < coalesce(s.world_size, 1 << 30) AS culprit,
+    e.rank IS NOT NULL AND NOT e.followed AND count(DISTINCT e.rank) OVER () < coalesce(s.world_size, 1 << 30) AS culprit,
     e.code,
     coalesce(' (' || nullif(e.name, '') || ')', '') AS named,
     e.step, e.time, e.source, e.line,

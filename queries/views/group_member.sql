@@ -1,8 +1,8 @@
 /*---
 title = "Members of every process group"
 doc   = """
-Where no source lists the members (gloo), they are the ranks that speak of the group, and possibly every rank that
-left no evidence at all: `stated` is false for both."""
+Where no source lists the members (gloo, logs), they are every known rank for the default group; for any other the
+ranks that speak of it, and possibly every rank that left no evidence at all. `stated` is false then."""
 reads = ["process_group", "collective_statement", "rank_in_group", "known_rank"]
 materialize = true
 [returns]
@@ -84,9 +84,13 @@ silent AS (
 guessed AS (
     SELECT u.group_key, u.group_name, u.group_desc, r.rank
     FROM unlisted AS u INNER JOIN rank_in_group AS r ON u.group_key = r.group_key
-    UNION ALL
+    UNION
     SELECT u.group_key, u.group_name, u.group_desc, s.rank
     FROM unlisted AS u CROSS JOIN silent AS s
+    UNION
+    SELECT u.group_key, u.group_name, u.group_desc, k.rank
+    FROM unlisted AS u CROSS JOIN known_rank AS k
+    WHERE u.group_desc = 'default_pg'
 )
 
 SELECT group_key, group_name, group_desc, rank, group_rank, size, stated

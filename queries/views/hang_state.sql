@@ -4,7 +4,8 @@ doc   = """
 kind: mismatch (ranks of a group disagree and neither side is the majority of it), order (ranks wait for each other
 in a circle), transport (every rank of the group is in the same operation, and none gets out), unknown (ranks wait for
 others that left no evidence). `certain` where a watchdog or an exception of a timeout says that the job hung, or,
-for unknown, where half of the ranks wait on a backend whose dumps tell open from finished."""
+for unknown, where half of the ranks wait on a backend whose dumps tell open from finished. `explained` where a rank
+had failed by itself before: then the others wait for good reason. `time` is when the wait began."""
 reads = ["signature_mismatch", "wait_edge", "rank_head", "open_operation", "group_member", "rank_in_group", "hang_suspect", "events"]
 materialize = true
 [returns]
@@ -17,6 +18,7 @@ absent = "INTEGER[]"
 time = "BIGINT"
 source = "VARCHAR"
 certain = "BOOLEAN"
+explained = "BOOLEAN"
 text = "VARCHAR"
 [[case]]
 name = "all ranks of the group stand in the same operation"
@@ -102,6 +104,20 @@ WITH alarm AS (
     SELECT count(*) > 0 AS rang
     FROM events
     WHERE kind = 'watchdog' OR (kind = 'exception' AND regexp_matches(message, '(?i)timed? ?out'))
+),
+
+began AS (
+    SELECT min(time - coalesce(duration, 0)) AS time FROM events WHERE kind = 'watchdog' AND name <> 'dump_signal'
+),
+
+own_failure AS (
+    SELECT count(*) > 0 AS seen
+    FROM events AS e
+    CROSS JOIN began AS b
+    WHERE
+        e.role = 'root'
+        AND e.kind IN ('exception', 'oom', 'signal', 'device_error', 'nccl_transport', 'nccl_setup')
+        AND (e.time IS NULL OR b.time IS NULL OR e.time <= b.time)
 ),
 
 mismatch AS (
@@ -199,12 +215,13 @@ SELECT
     j.kind,
     n.group_name,
     j.seq,
-    j.operation,
+    coalesce(j.operation, 'collective') AS operation,
     j.ranks,
     j.absent,
-    t.time,
+    coalesce((SELECT time FROM began), t.time) AS time,
     t.source,
     j.certain,
+    (SELECT seen FROM own_failure) AS explained,
     j.text
 FROM judged AS j
 LEFT JOIN (

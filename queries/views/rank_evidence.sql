@@ -47,7 +47,7 @@ traces AS (
 ),
 
 dumps AS (
-    SELECT DISTINCT run_id, rank FROM collective_evidence WHERE rank IS NOT NULL
+    SELECT DISTINCT run_id, rank FROM collective_evidence WHERE origin = 'flight_recorder' AND rank IS NOT NULL
 ),
 
 everyone AS (
