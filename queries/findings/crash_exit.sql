@@ -70,8 +70,8 @@ exit      | symptom | 2    | -9   | SIGKILL      | 8
 """
 expect = """
 rank | culprit | code
-0    | false   | 1
 2    | true    | -9
+0    | false   | 1
 """
 ---*/
 WITH followers AS (  -- ranks that complained of a peer, and of nothing of their own
