@@ -218,6 +218,8 @@ def _hung_first(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     hang, crash = sorted((one, other), key=lambda fault: fault["fault"])
     if crash["finding"] == "crash_external_stop":
         return True
+    if hang["culprit_ranks"] and not crash["culprit_ranks"]:
+        return True  # processes that all ended with an error do not explain why one rank did not come
     begun, failed = hang["onset_time"], crash["onset_time"]
     return begun is not None and failed is not None and begun < failed
 
