@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
+from operator import attrgetter
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 
 from postmortem.parsers import _trace_times as times
@@ -68,6 +71,7 @@ _CATEGORIES = {
     "async_cpu_to_gpu": "ac2g",
     "async_gpu": "ac2g",
 }
+_KINDS = {"device": pa.int32(), "device_type": pa.int32()}
 _decode_events = msgspec.json.Decoder(list[Event]).decode
 _decode_exact = msgspec.json.Decoder(list[ExactEvent]).decode
 _decode_args = msgspec.json.Decoder(list[Args]).decode
@@ -90,47 +94,61 @@ def decode(piece: bytes) -> list[Event]:
 
 def columns(piece: bytes, events: list[Event], clock: times.Clock) -> Columns:
     """Columns of the events that stand in `piece`; times become nanoseconds since the epoch."""
-    ts: Sequence[Any]
-    dur: Sequence[Any]
-    ph, cat, name, pid, tid, ts, dur, flow, raw = zip(*map(msgspec.structs.astuple, events), strict=True)
+    ts, dur = [e.ts for e in events], [e.dur for e in events]
     if times.needs_text(ts) or times.needs_text(dur):
         exact = _decode_exact(b"[" + piece + b"]")
         ts, dur = [bytes(e.ts) for e in exact], [bytes(e.dur) for e in exact]
-    known = _args(raw)
-    start, duration, flag = clock.read(ts, dur, ph)
+    phase = texts([e.ph for e in events], missing="")
+    args = [None if e.args is _NO_ARGS else bytes(e.args) for e in events]
     return {
-        "ph": _texts(["" if p is None else p for p in ph]),
-        "cat": _renamed(_texts(cat), _CATEGORIES),
-        "name": _texts(name),
-        "pid": _texts(pid),
-        "tid": _texts(tid),
-        "ts": start,
-        "dur": duration,
-        "flag": flag,
-        "device": _ints(_first(known, "device", "device_id"), pa.int32()),
-        "stream": _ints(_first(known, "stream")),
-        "correlation": _ints(
-            [f if c is None else c for f, c in zip(flow, _first(known, "correlation"), strict=True)]
-        ),
-        "external_id": _ints(_first(known, "external_id", "external_id_2021")),
-        "bytes": _ints(_first(known, "bytes", "copied")),
-        "allocated": _ints(_first(known, "allocated")),
-        "reserved": _ints(_first(known, "reserved")),
-        "device_type": _ints(_first(known, "device_type"), pa.int32()),
-        "collective": _texts(_first(known, "collective")),
-        "group": _texts(_first(known, "group", "group_2024")),
-        "sequence": _ints(_first(known, "sequence")),
-        "elements": _ints(_first(known, "elements")),
-        "args": pa.array([None if r is _NO_ARGS else bytes(r) for r in raw], pa.binary()).cast(pa.string()),
+        "ph": phase,
+        "cat": texts([e.cat for e in events], renamed=_CATEGORIES),
+        "name": texts([e.name for e in events]),
+        "pid": texts([e.pid for e in events]),
+        "tid": texts([e.tid for e in events]),
+        "args": pa.array(args, pa.binary()).cast(pa.string()),
+        **clock.read(ts, dur, judged=phase.indices.to_numpy() != phase.dictionary.index("M").as_py()),
+        **_known(args, _stated([e.id for e in events])),
     }
 
 
-def _args(raw: Iterable[msgspec.Raw]) -> list[Args]:
-    texts = [bytes(r) for r in raw]
+def _known(args: Sequence[bytes | None], flow: Sequence[Any] | None) -> Columns:
+    """Columns of the args that have one; those that no event states are left out."""
+    decoded = _args(args)
+    stated = {name: _stated(list(map(attrgetter(name), decoded))) for name in Args.__struct_fields__}
+    ints = {
+        "device": _either(stated["device"], stated["device_id"]),
+        "stream": stated["stream"],
+        "correlation": _either(stated["correlation"], flow),
+        "external_id": _either(stated["external_id"], stated["external_id_2021"]),
+        "bytes": _either(stated["bytes"], stated["copied"]),
+        "allocated": stated["allocated"],
+        "reserved": stated["reserved"],
+        "device_type": stated["device_type"],
+        "sequence": stated["sequence"],
+        "elements": stated["elements"],
+    }
+    words = {"collective": stated["collective"], "group": _either(stated["group"], stated["group_2024"])}
+    cells: Columns = {n: _ints(v, _KINDS.get(n, pa.int64())) for n, v in ints.items() if v is not None}
+    return cells | {n: texts(v) for n, v in words.items() if v is not None}
+
+
+def _stated(values: Sequence[Any]) -> Sequence[Any] | None:
+    return None if values.count(None) == len(values) else values
+
+
+def _either(first: Sequence[Any] | None, second: Sequence[Any] | None) -> Sequence[Any] | None:
+    """Values of two fields that mean one thing."""
+    if first is None or second is None:
+        return second if first is None else first
+    return [b if a is None else a for a, b in zip(first, second, strict=True)]
+
+
+def _args(args: Sequence[bytes | None]) -> list[Args]:
     try:
-        return _decode_args(b"[" + b",".join(texts) + b"]")
+        return _decode_args(b"[" + b",".join([text or b"{}" for text in args]) + b"]")
     except msgspec.DecodeError:
-        return [_one(text) for text in texts]
+        return [_one(text or b"{}") for text in args]
 
 
 def _one(text: bytes) -> Args:
@@ -140,15 +158,7 @@ def _one(text: bytes) -> Args:
         return Args()
 
 
-def _first(known: list[Args], *names: str) -> Sequence[Any]:
-    """Values of the first of several fields that is stated."""
-    values = [getattr(a, names[0]) for a in known]
-    for name in names[1:]:
-        values = [getattr(a, name) if v is None else v for a, v in zip(known, values, strict=True)]
-    return values
-
-
-def _ints(values: Sequence[Any], kind: pa.DataType = pa.int64()) -> pa.Array:  # noqa: B008 - immutable
+def _ints(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     try:
         return pa.array(values, kind)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
@@ -171,21 +181,41 @@ def _int(value: Any, bits: int) -> int | None:
     return value if -(2 ** (bits - 1)) <= value < 2 ** (bits - 1) else None
 
 
-def _texts(values: Sequence[Any]) -> pa.DictionaryArray:
+class _Codes(dict[Any, int]):
+    """Numbers values in the order in which they come."""
+
+    def __missing__(self, value: Any) -> int:
+        self[value] = code = len(self)
+        return code
+
+
+def texts(
+    values: Sequence[Any], *, missing: str | None = None, renamed: Mapping[str, str] = MappingProxyType({})
+) -> pa.DictionaryArray:
+    """Dictionary-encode values as text: `missing` stands for None, `renamed` replaces texts."""
+    codes = _Codes()
     try:
-        return pa.array(values, pa.string()).dictionary_encode()
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
-        return pa.array([_text(v) for v in values], pa.string()).dictionary_encode()
+        numbers = np.fromiter(map(codes.__getitem__, values), np.int32, len(values))
+    except TypeError:  # a list or an object cannot be looked up
+        return texts([_text(value) for value in values], missing=missing, renamed=renamed)
+    words = [missing if value is None else _text(value) for value in codes]
+    words = [None if word is None else renamed.get(word, word) for word in words]
+    if len(set(words)) == len(words) and None not in codes:
+        return pa.DictionaryArray.from_arrays(numbers, pa.array(words, pa.string()))
+    return _merged(numbers, words)
+
+
+def _merged(numbers: np.ndarray, words: Sequence[str | None]) -> pa.DictionaryArray:
+    """The same where several codes mean one word, or one means null."""
+    places = {word: place for place, word in enumerate(dict.fromkeys(w for w in words if w is not None))}
+    table = np.array([places.get(word, -1) if word is not None else -1 for word in words], np.int32)
+    indices = table[numbers]
+    return pa.DictionaryArray.from_arrays(pa.array(indices, mask=indices < 0), pa.array(list(places), pa.string()))
 
 
 def _text(value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value
+    if type(value) is int:
+        return str(value)
     return msgspec.json.encode(value).decode()
-
-
-def _renamed(column: pa.DictionaryArray, names: dict[str, str]) -> pa.DictionaryArray:
-    values = [names.get(v, v) for v in column.dictionary.to_pylist()]
-    if len(set(values)) == len(values):
-        return pa.DictionaryArray.from_arrays(column.indices, pa.array(values, pa.string()))
-    return pa.array(values, pa.string()).take(column.indices).dictionary_encode()

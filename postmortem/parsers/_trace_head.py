@@ -53,6 +53,8 @@ def metadata(head: bytes, trailer: bytes) -> dict[str, Any]:
 
 def find(text: bytes, key: str) -> Any:
     """The value of the last `"key":` in a text that may be damaged, or None."""
+    if b'"%s"' % key.encode() not in text:
+        return None
     words = text.decode("utf-8", "replace")
     for match in reversed(list(re.finditer(rf'(?<!\\)"{key}"\s*:\s*', words))):
         try:

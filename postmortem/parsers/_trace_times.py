@@ -7,7 +7,7 @@ recorded (327ac505); the same with baseTimeNanoseconds (84d95b82).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -43,34 +43,37 @@ class Clock:
             return "absolute"
         return "base" if self.base else "relative"
 
-    def read(
-        self, ts: Sequence[Any], dur: Sequence[Any], ph: Sequence[Any]
-    ) -> tuple[pa.Array, pa.Array, pa.Array]:
-        """Start (ns since the epoch), duration (ns) and flag of each event."""
+    def read(self, ts: Sequence[Any], dur: Sequence[Any], *, judged: np.ndarray) -> dict[str, pa.Array]:
+        """Columns ts (ns since the epoch), dur (ns) and flag; events that are not `judged` may carry any time."""
         start, has_start = nanoseconds(ts)
         length, has_length = nanoseconds(dur)
-        judged = has_start & np.array([p != "M" for p in ph], bool)  # metadata events carry any time
+        judged = has_start & judged
         if self.middle is None and (judged & (start > 0)).any():
             self.middle = int(np.median(start[judged & (start > 0)]))
-        flag = np.full(len(start), None, object)
-        far = np.abs(start - (self.middle or 0)) > _DAY
-        for name, bad in (
-            ("absurd", (judged & far) | (has_length & (length > _DAY))),
-            ("negative", (judged & (start < 0)) | (has_length & (length < 0))),
-            ("zero", judged & (start == 0)),
-        ):
-            flag[bad] = name
-        good = flag == None  # noqa: E711 - elementwise
-        for name in ("zero", "negative", "absurd"):
-            self.flags[name] = self.flags.get(name, 0) + int((flag == name).sum())
+        bad = {
+            "zero": judged & (start == 0),
+            "negative": (judged & (start < 0)) | (has_length & (length < 0)),
+            "absurd": (judged & (np.abs(start - (self.middle or 0)) > _DAY)) | (has_length & (length > _DAY)),
+        }
+        flag = self._flag(bad, len(start))
+        good = flag < 0
         if self.kind == "base":
             start = start + (self.base or 0)
         self._window(start, length, good & judged, has_length)
-        return (
-            pa.array(start, mask=~(has_start & good)),
-            pa.array(length, mask=~(has_length & good)),
-            pa.array(flag, pa.string()).dictionary_encode(),
-        )
+        cells = {"ts": pa.array(start, mask=~(has_start & good)), "dur": pa.array(length, mask=~(has_length & good))}
+        if not good.all():
+            words = pa.array(list(bad), pa.string())
+            cells["flag"] = pa.DictionaryArray.from_arrays(pa.array(flag, mask=good), words)
+        return cells
+
+    def _flag(self, bad: Mapping[str, np.ndarray], count: int) -> np.ndarray:
+        """Place in `bad` of the first kind of badness of each event, -1 for a good one; they are counted."""
+        flag = np.full(count, -1, np.int32)
+        for place, (name, where) in enumerate(bad.items()):
+            new = where & (flag < 0)
+            flag[new] = place
+            self.flags[name] = self.flags.get(name, 0) + int(new.sum())
+        return flag
 
     def _window(
         self, start: np.ndarray, length: np.ndarray, used: np.ndarray, has_length: np.ndarray
@@ -87,7 +90,11 @@ def needs_text(values: Sequence[Any]) -> bool:
     kinds = set(map(type, values))
     if kinds - {int, float, type(None)}:
         return True
-    return float in kinds and bool(np.nanmax(np.abs(np.array(values, np.float64))) >= _EXACT)
+    try:
+        numbers = np.array(values, np.float64)
+    except OverflowError:
+        return True
+    return float in kinds and bool(np.nanmax(np.abs(numbers)) >= _EXACT)
 
 
 def nanoseconds(values: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
