@@ -86,7 +86,8 @@ def decode(piece: bytes) -> list[Event]:
 
     """
     try:
-        piece.decode()  # msgspec does not look at the encoding of what it leaves raw
+        if not piece.isascii():
+            piece.decode()  # msgspec does not look at the encoding of what it leaves raw
     except UnicodeDecodeError as error:
         raise msgspec.DecodeError(str(error)) from error
     return _decode_events(b"[" + piece + b"]")

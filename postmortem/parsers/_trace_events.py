@@ -13,7 +13,7 @@ from postmortem.parsers import _trace_salvage as salvage
 from postmortem.parsers import _trace_scan as scan
 from postmortem.records import Issue
 
-PIECE = 8 << 20  # B of JSON decoded at a time
+PIECE = 2 << 20  # B of JSON decoded at a time; more leaves the caches of the processor
 LIMIT = 64 << 20  # B; the longest single event, head or trailer that is read
 _ARRAY = re.compile(rb'(?<!\\)"traceEvents"\s*:\s*\[')
 _LIST_ROOT = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*\[")
