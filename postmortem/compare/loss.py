@@ -103,8 +103,9 @@ def _equal_until(curves: Sequence[Curve], pairs: Sequence[tuple[int, int]], comm
 
 def _side(session: Session, run: str, curve: Curve) -> dict[str, Any]:
     bad = [step for step, count in zip(curve.steps, curve.not_finite, strict=True) if count]
-    first, last, least = session.connection.execute(_SCALE, {"run": run}).fetchone() or (None, None, None)
-    counted = session.connection.execute(_OVERFLOWS, {"run": run}).fetchone()
+    # fetchone() would leave the connection with an unfinished result.
+    ((first, last, least),) = session.connection.execute(_SCALE, {"run": run}).fetchall() or [(None, None, None)]
+    counted = session.connection.execute(_OVERFLOWS, {"run": run}).fetchall()
     return {
         "steps": len(curve.steps),
         "last_loss": known(curve.loss[-1]) if curve.steps else None,
@@ -121,7 +122,7 @@ def _side(session: Session, run: str, curve: Curve) -> dict[str, Any]:
             }
             for spike in spikes(curve.loss)
         ],
-        "overflows": int(counted[0]) if counted else 0,
+        "overflows": int(counted[0][0]) if counted else 0,
         "loss_scale": {"first": known(first), "last": known(last), "least": known(least)},
     }
 
