@@ -52,6 +52,8 @@ before | 0    | device_allocated | 8    | 8000000
 before | 0    | device_allocated | 10   | 10000000
 before | 0    | device_allocated | 12   | 12000000
 before | 0    | device_allocated | 14   | 14000000
+before | 0    | device_allocated | 16   | 16000000
+before | 0    | device_allocated | 18   | 18000000
 """
 given.memory = """
 run_id | kind         | bytes
@@ -63,7 +65,7 @@ before | 1    | 0.5
 """
 expect = """
 kind             | before_kind | before_slope | before_steps | before_room | before_seconds
-device_allocated | growing     | 1000000      | 7            | 6000000     | 0.5
+device_allocated | growing     | 1000000      | 9            | 2000000     | 0.5
 """
 ---*/
 WITH series AS (
