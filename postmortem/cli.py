@@ -34,9 +34,7 @@ _store = click.option(
     show_default=".postmortem", help="Folder of the ingested runs.",
 )  # fmt: skip
 _jobs = click.option("-j", "--jobs", type=click.IntRange(1), help="Worker processes; default one per core.")
-_engine = click.option(
-    "--engine", "url", default="local://", help="local://, dask://host:port or dask+file:///path."
-)
+_engine = click.option("--engine", "url", default="local://", help="local://, dask://host:port or dask+file:///path.")
 _checkpoints = click.option(
     "--checkpoints", type=click.Choice(["structure", "deep"]), default="structure",
     help="deep also reads every tensor of the checkpoints.",
@@ -101,29 +99,36 @@ def diagnose(
 
 @cli.command()
 @click.argument("runs", nargs=-1, metavar="[BEFORE AFTER]")
-@click.option(
-    "-o", "--output", "html", type=click.Path(path_type=Path), default=Path("report.html"), show_default=True
-)
+@click.option("-o", "--output", "html", type=click.Path(path_type=Path), default=Path("report.html"), show_default=True)
 @click.option("--static", is_flag=True, help="Leave every script out of the report.")
 @click.option("--markdown", type=click.Path(path_type=Path), help="Write the report as Markdown.")
-@click.option(
-    "--json", "as_json", is_flag=True, help="Print the comparison as JSON; no HTML unless -o is given."
-)
+@click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON; no HTML unless -o is given.")
 @click.option("--redact", is_flag=True, help="Replace hosts, users, addresses and paths in the report.")
 @click.option("--fail-on", default="", help="Exit with 1 on one of these verdicts, separated by commas.")
+@click.option(
+    "--bound", type=click.FloatRange(0, 1, min_open=True), default=0.03, show_default=True,
+    help="Relative difference of step times within which two runs are equivalent.",
+)  # fmt: skip
+@click.option(
+    "--run-noise", type=click.FloatRange(0, 1), default=0.01, show_default=True,
+    help="Standard deviation of step times between runs of one job; `postmortem noise` measures it.",
+)  # fmt: skip
 @_store
 @click.pass_context
 def compare(
     context: click.Context, runs: tuple[str, ...], html: Path | None, static: bool, markdown: Path | None,
-    as_json: bool, redact: bool, fail_on: str, store: Path,
+    as_json: bool, redact: bool, fail_on: str, bound: float, run_noise: float, store: Path,
 ) -> None:  # fmt: skip
-    """Two runs, before and after a fix. Without arguments: the two runs of the last ingest."""
+    """Two runs, before and after a fix. Without arguments: the two runs of the last ingest.
+
+    A side may be several runs of the same job: before=a,b,c after=d,e.
+    """
     from postmortem import compare as comparison
     from postmortem import runs as inputs
     from postmortem.report import write
 
-    session = inputs.open_runs(store, list(runs), wanted=2)
-    document = comparison.compare(session)
+    session, further = inputs.open_sides(store, list(runs))
+    document = comparison.compare(session, bound=bound, run_noise=run_noise, further=further)
     given = context.get_parameter_source("html") is not click.core.ParameterSource.DEFAULT
     html = html if given or not as_json else None
     write(document, session, html=html, markdown=markdown, as_json=as_json, static=static, redact=redact)
@@ -150,9 +155,7 @@ def query(
     from postmortem import output, runs
 
     if (name is None) == (sql is None):
-        raise PostmortemError(
-            "Give either the name of a query or --sql.", "`postmortem queries` lists the names."
-        )
+        raise PostmortemError("Give either the name of a query or --sql.", "`postmortem queries` lists the names.")
     session = runs.open_runs(store, list(names), wanted=None)
     rows = session.sql(sql) if sql else _ask(session, name or "", params)
     output.print_rows(rows, style)
@@ -206,9 +209,26 @@ def export(run: str, file: Path, store: Path) -> None:
 
 
 @cli.command()
-@click.option(
-    "-o", "--output", "folder", type=click.Path(path_type=Path), default=Path("demo"), show_default=True
-)
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+@_store
+def noise(runs: tuple[str, ...], as_json: bool, store: Path) -> None:
+    """Run-to-run noise of healthy runs of one job, for the verdicts of compare."""
+    import json
+
+    from postmortem import runs as inputs
+    from postmortem.compare import noise as measure
+
+    found = measure(inputs.open_runs(store, list(runs), wanted=None))
+    for entry in found["runs"] if not as_json else ():
+        typical = entry["typical_seconds"]
+        shown = "no step times" if typical is None else f"{typical:.4g} s per step over {entry['n']} steps"
+        console.result(f"{entry['run']}: {shown}")
+    console.result(json.dumps(found) if as_json else found["statement"])
+
+
+@cli.command()
+@click.option("-o", "--output", "folder", type=click.Path(path_type=Path), default=Path("demo"), show_default=True)
 def demo(folder: Path) -> None:
     """Ingest and compare the sample pair, and write its report."""
     from postmortem import compare as comparison
@@ -241,9 +261,7 @@ def main() -> None:
         _explain(error)
         sys.exit(error.exit_code)
     except Exception as error:  # noqa: BLE001 (the outermost frame: a bug still gives one sentence)
-        _explain(
-            PostmortemError(f"Internal error: {type(error).__name__}: {error}.", "Run again with --debug.")
-        )
+        _explain(PostmortemError(f"Internal error: {type(error).__name__}: {error}.", "Run again with --debug."))
         sys.exit(2)
 
 

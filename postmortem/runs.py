@@ -82,6 +82,36 @@ def open_runs(store: Path, texts: Sequence[str], *, wanted: int | None) -> Sessi
     return Session(home, names)
 
 
+def open_sides(store: Path, texts: Sequence[str]) -> tuple[Session, tuple[list[str], list[str]]]:
+    """Open a session on the runs before and after; a side may hold several: `before=a,b,c after=d,e`.
+
+    Returns:
+        The session on the first run of each side, and the further runs of each.
+
+    Raises:
+        PostmortemError: there are not two sides, or a run stands on both.
+
+    """
+    if not any(_several(text) for text in texts):
+        return open_runs(store, texts, wanted=2), ([], [])
+    if len(texts) != 2:
+        raise PostmortemError("Give two sides: before=a,b,c after=d,e.", "A side is one run, or several with commas.")
+    home = Store(store)
+    before, after = ([_ensure(home, name) for name in _several(text) or [text]] for text in texts)
+    names = [*before, *after]
+    if len(set(names)) < len(names):
+        raise PostmortemError("A run was given twice.", "Name different runs.")
+    return Session(home, [before[0], after[0]]), (before[1:], after[1:])
+
+
+def _several(text: str) -> list[str]:
+    """The runs of `label=a,b,c`, or nothing where the text names one run or folder."""
+    _, equals, rest = text.partition("=")
+    if not equals or "," not in rest or Path(text).exists() or Path(rest).exists():
+        return []
+    return [name for name in rest.split(",") if name]
+
+
 def _ensure(store: Store, text: str) -> str:
     if text in store.runs():
         return text
@@ -98,9 +128,7 @@ def summary(outcomes: Mapping[str, Sequence[Outcome]]) -> str:
     lines = []
     for name, found in outcomes.items():
         states = [outcome.status for outcome in found]
-        parts = [
-            f"{states.count(state)} {state}" for state in ("read", "partial", "failed", "unknown", "empty")
-        ]
+        parts = [f"{states.count(state)} {state}" for state in ("read", "partial", "failed", "unknown", "empty")]
         rows, issues = sum(o.rows for o in found), sum(o.issues for o in found)
         shown = ", ".join(part for part in parts if not part.startswith("0 "))
         lines.append(f"{name}: {len(found)} files ({shown}), {rows} rows, {issues} issues")

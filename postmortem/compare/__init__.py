@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from postmortem.compare.changes import changes
 from postmortem.compare.faults import judge_faults, overall
 from postmortem.compare.loss import loss
 from postmortem.compare.memory import memory
+from postmortem.compare.noise import Repeats, noise, repeats
 from postmortem.compare.stability import stability
 from postmortem.compare.throughput import throughput
 from postmortem.diagnosis import diagnose
@@ -16,21 +17,30 @@ from postmortem.query import Session
 
 SCHEMA = "postmortem.comparison/1"
 
-__all__ = ["SCHEMA", "compare"]
+__all__ = ["SCHEMA", "compare", "noise"]
 
 
-def compare(session: Session, *, bound: float = 0.03, run_noise: float = 0.01) -> dict[str, Any]:
+def compare(
+    session: Session,
+    *,
+    bound: float = 0.03,
+    run_noise: float = 0.01,
+    further: tuple[Sequence[str], Sequence[str]] = ((), ()),
+) -> dict[str, Any]:
     """Compare the two runs of `session`; the result is the JSON of schemas/json/comparison.schema.json.
 
     Args:
         session: a session on two runs, the first is the one before the fix.
         bound: relative difference of step times within which two runs count as equivalent.
         run_noise: relative standard deviation of step times between runs of the same job.
+        further: more runs of the same store on each side; their step times take part in the throughput verdict.
+
     """
     before, after = session.runs
     sides = tuple(diagnose(session.only(run)) for run in (before, after))
     changed = changes(session)
-    speed = throughput(session, changed, bound=bound, run_noise=run_noise)
+    more = _more(session, further, bound) if any(further) else None
+    speed = throughput(session, changed, bound=bound, run_noise=run_noise, more=more)
     growing = memory(session)
     judged = judge_faults(session, sides, changed, bound=bound)
     verdict, why = overall(judged, speed, growing)
@@ -46,14 +56,14 @@ def compare(session: Session, *, bound: float = 0.03, run_noise: float = 0.01) -
         "memory": growing,
         "loss": loss(session, same_work=speed["comparable"]),
         "changes": changed,
-        "limits": _limits(sides, run_noise),
+        "limits": _limits(sides, speed["assumptions"]),
         "before_diagnosis": sides[0],
         "after_diagnosis": sides[1],
     }
     return dict(document)
 
 
-def _limits(sides: tuple[Mapping[str, Any], ...], run_noise: float) -> list[str]:
+def _limits(sides: tuple[Mapping[str, Any], ...], assumed: Mapping[str, Any]) -> list[str]:
     """What neither run can show, and what was assumed."""
     said = [
         f"{side['run']['name']}: {sentence}"
@@ -61,7 +71,12 @@ def _limits(sides: tuple[Mapping[str, Any], ...], run_noise: float) -> list[str]
         for sentence in side["limits"]
         if not sentence.startswith("A single run")
     ]
-    return [
-        *said,
-        f"One run stands for each side; that runs of the same job differ by {run_noise:.1%} by chance is an assumption.",
-    ]
+    noise = f"that runs of the same job differ by {assumed['run_noise']:.1%} by chance"
+    if assumed["run_noise_measured"]:
+        return [*said, f"Measured on the further runs that were given: {noise}."]
+    return [*said, f"One run stands for each side; {noise} is an assumption."]
+
+
+def _more(session: Session, further: tuple[Sequence[str], Sequence[str]], bound: float) -> Repeats:
+    before, after = ([run, *others] for run, others in zip(session.runs, further, strict=True))
+    return repeats(Session(session.store, [*before, *after]), (before, after), bound)

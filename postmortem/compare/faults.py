@@ -144,9 +144,7 @@ def _silent(session: Session, judged: Sequence[Mapping[str, Any]]) -> list[dict[
     if any(entry["fault"] == "silent" for entry in judged):
         return []
     before, after = session.runs
-    rows = (
-        session.rows("twin_divergence", before=before, after=after) if "twin_divergence" in queries() else []
-    )
+    rows = session.rows("twin_divergence", before=before, after=after) if "twin_divergence" in queries() else []
     row = rows[0] if rows else {"confidence": None}
     if row["confidence"] is None:  # no twins, or twins that agree
         return []

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from postmortem.compare.steps import known, shown, steps_of
 from postmortem.query import Session
-from postmortem.stats import ratio_of_run_medians, run_noise, split_run
+from postmortem.stats import Interval, Judgement, judge_runs, ratio_of_run_medians, run_noise, split_run
 
 SCHEMA = "postmortem.noise/1"
 ENOUGH_RUNS = 3
@@ -60,20 +61,26 @@ def _statement(n: int, estimate: float, high: float) -> str:
     return f"{said} Give it to verdicts as --run-noise {estimate:.4f}."
 
 
-def repeated(session: Session, before: Sequence[str], after: Sequence[str]) -> dict[str, Any] | None:
-    """Compare several runs a side by their typical step times: the run is the unit, nothing is assumed of noise.
+@dataclass(frozen=True)
+class Repeats:
+    """Further runs of each side, and what they say.
 
-    Returns None unless both sides have two runs or more with step times.
+    `judgement` and `interval`: the comparison of the runs' typical step times, None unless both sides have two runs
+    or more. `run_noise`: standard deviation between the runs of one side, None unless a side has three or more.
     """
-    sides = [[level(session, run) for run in runs] for runs in (before, after)]
-    medians = [[entry["typical_seconds"] for entry in side if entry["typical_seconds"]] for side in sides]
-    if min(map(len, medians)) < 2:
-        return None
-    found = ratio_of_run_medians(*medians)
-    return {
-        "ratio": known(found.estimate),
-        "ci": [known(found.low), known(found.high)],
-        "runs": [len(side) for side in medians],
-        "levels": {"before": sides[0], "after": sides[1]},
-        "unit": "step time after / before",
-    }
+
+    levels: tuple[list[dict[str, Any]], list[dict[str, Any]]]
+    judgement: Judgement | None
+    interval: Interval | None
+    run_noise: float | None
+
+
+def repeats(session: Session, sides: tuple[Sequence[str], Sequence[str]], bound: float) -> Repeats:
+    """Compare several runs a side by their typical step times: the run is the unit."""
+    levels = ([level(session, run) for run in sides[0]], [level(session, run) for run in sides[1]])
+    medians = [[entry["typical_seconds"] for entry in side if entry["typical_seconds"]] for side in levels]
+    noises = [run_noise(side).estimate for side in medians if len(side) >= ENOUGH_RUNS]
+    found = ratio_of_run_medians(*medians) if min(map(len, medians)) >= 2 else None
+    return Repeats(
+        levels, judge_runs(found, equivalence=bound) if found else None, found, max(noises) if noises else None
+    )

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from postmortem.compare.noise import Repeats
 from postmortem.compare.steps import Steps, known, shown, steps_of
 from postmortem.compare.work import Work, work
 from postmortem.query import Session
@@ -16,23 +17,30 @@ NOT_SAME = "The work per step is not the same"
 
 
 def throughput(
-    session: Session, changed: Sequence[Mapping[str, Any]], *, bound: float, run_noise: float
+    session: Session,
+    changed: Sequence[Mapping[str, Any]],
+    *,
+    bound: float,
+    run_noise: float,
+    more: Repeats | None = None,
 ) -> dict[str, Any]:
     """The ratio of typical step times (after / before) with its interval and word, and what stands behind it.
 
     Where only the batch differs, time per sample is compared instead; where the work differs otherwise, the
-    numbers are shown and the word is undecided.
+    numbers are shown and the word is undecided. With several runs a side (`more`) the runs are the unit.
     """
     runs = [steps_of(session, run) for run in session.runs]
     task = work(session, changed)
     scale = task.scale or 1.0
+    measured = more.run_noise if more else None
+    run_noise = measured if measured is not None else run_noise
     found = compare_step_times(
         runs[0].seconds, runs[1].seconds / scale,
         scheduled=[run.scheduled for run in runs], run_noise=run_noise, equivalence=bound,
     )  # fmt: skip
     sides = (found.before, found.after)
     return {
-        **_verdict(found, task),
+        **_verdict(found, task, more),
         "comparable": task.comparable,
         "different_work": list(task.changed),
         "steady": {name: _span(run, side) for name, run, side in zip(("before", "after"), runs, sides, strict=True)},
@@ -42,15 +50,25 @@ def throughput(
         },
         "phases": _phases(session, runs, sides),
         "break_even_noise": known(found.judgement.break_even_noise),
-        "assumptions": {"bound": bound, "run_noise": run_noise, "wander": known(found.ratio.wander)},
+        "assumptions": {
+            "bound": bound,
+            "run_noise": run_noise,
+            "run_noise_measured": measured is not None,
+            "wander": known(found.ratio.wander),
+        },
+        "repeats": {"before": more.levels[0], "after": more.levels[1]} if more else None,
         "more_steps": found.judgement.more_steps,
         "more_runs": found.judgement.more_runs,
         "query": "step_times_compared",
     }  # fmt: skip
 
 
-def _verdict(found: StepTimes, task: Work) -> dict[str, Any]:
+def _verdict(found: StepTimes, task: Work, more: Repeats | None) -> dict[str, Any]:
     ratio, judged = found.ratio, found.judgement
+    value, low, high = ratio.ratio, ratio.low, ratio.high
+    if more and more.judgement and more.interval and task.comparable:
+        judged, found_runs = more.judgement, more.interval
+        value, low, high = found_runs.estimate, found_runs.low, found_runs.high
     unit, why = "step time after / before", judged.why
     if not task.comparable and task.scale is not None:
         unit = "time per sample after / before"
@@ -62,8 +80,8 @@ def _verdict(found: StepTimes, task: Work) -> dict[str, Any]:
     return {
         "verdict": judged.word,
         "why": why,
-        "ratio": known(ratio.ratio),
-        "ci": [known(ratio.low), known(ratio.high)],
+        "ratio": known(value),
+        "ci": [known(low), known(high)],
         "n": [ratio.n_before, ratio.n_after],
         "n_effective": [known(ratio.n_eff_before), known(ratio.n_eff_after)],
         "unit": unit,

@@ -46,7 +46,7 @@ from postmortem.stats.rates import (
 )
 from postmortem.stats.shares import Contribution, contributions, false_discovery
 from postmortem.stats.throughput import StepTimes, compare_step_times, split_run
-from postmortem.stats.verdict import EQUIVALENCE, REGRESSION, Judgement, judge_ratio
+from postmortem.stats.verdict import EQUIVALENCE, REGRESSION, Judgement, judge_ratio, judge_runs
 from postmortem.stats.warmup import mser, slow_start, steady, warm_up
 
 __all__ = [
@@ -73,6 +73,7 @@ __all__ = [
     "first_not_finite",
     "growth",
     "judge_ratio",
+    "judge_runs",
     "location_interval",
     "median_interval",
     "mser",

@@ -59,8 +59,7 @@ def change_points(x: ArrayLike, *, margin: float = 0.03) -> list[ChangePoint]:
     cuts = sorted({*_large_cuts(y, 0, len(y)), *_binned_cuts(y, least)})
     found = describe(y, _merge(y, cuts, least), least)
     return [
-        replace(p, index=p.index + start, low_index=p.low_index + start, high_index=p.high_index + start)
-        for p in found
+        replace(p, index=p.index + start, low_index=p.low_index + start, high_index=p.high_index + start) for p in found
     ]
 
 
@@ -119,11 +118,7 @@ def _binned_cuts(y: Floats, margin: float) -> list[int]:
 def _local_time(y: Floats) -> float:
     """Return the autocorrelation time of {y <= median of its 100-step block}: a shift must not inflate it."""
     blocks = [y[start : start + 100] for start in range(0, len(y), 100)]
-    return (
-        autocorrelation_time(np.concatenate([block <= np.median(block) for block in blocks]))
-        if blocks
-        else 1.0
-    )
+    return autocorrelation_time(np.concatenate([block <= np.median(block) for block in blocks])) if blocks else 1.0
 
 
 def _refine(y: Floats, cut: int, reach: int) -> int:
@@ -169,9 +164,7 @@ def _clear(left: Floats, right: Floats) -> bool:
     wanted = max(CLEAR, min(LARGE, SCATTERS * scatter))
     shift = abs(float(np.median(b) - np.median(a)))
     up, down = b[ranks[1][0] - 1] - a[ranks[0][1] - 1], a[ranks[0][0] - 1] - b[ranks[1][1] - 1]
-    gap = wanted * min(
-        1.0, CERTAIN / min(len(a), len(b))
-    )  # the split was chosen, and steps depend on each other
+    gap = wanted * min(1.0, CERTAIN / min(len(a), len(b)))  # the split was chosen, and steps depend on each other
     return shift >= wanted and max(float(up), float(down)) >= gap
 
 

@@ -58,9 +58,7 @@ class Growth:
     why: str
 
 
-def sen_slope(
-    t: ArrayLike, y: ArrayLike, level: float = 0.95, *, split: int = 0
-) -> tuple[float, float, float]:
+def sen_slope(t: ArrayLike, y: ArrayLike, level: float = 0.95, *, split: int = 0) -> tuple[float, float, float]:
     """Return the Theil-Sen slope of `y` over `t` with its interval (Sen, JASA 63, 1968).
 
     `split`: index of a step in level; only pairs on one side of it are compared, and the variances of both
@@ -130,9 +128,7 @@ def growth(
     width = window or _whole_periods(max(math.ceil(n / WINDOWS), LEAST_WINDOW), period(values))
     count = n // width
     if count < LEAST_WINDOWS:
-        return _summary(
-            values, 1, values, _slope(values[n // 2 :], 1, values, level), "undecided", SHORT_OF_WINDOWS
-        )
+        return _summary(values, 1, values, _slope(values[n // 2 :], 1, values, level), "undecided", SHORT_OF_WINDOWS)
     lower = np.quantile(values[n - count * width :].reshape(count, width), 0.05, axis=1)
     tail, end = lower[count // 2 :], lower[count * 3 // 4 :]
     slope, low, high = _slope(tail, width, values, level, _outlying_jump(tail))
@@ -148,14 +144,10 @@ def growth(
     if low <= least and (high <= least or high * (horizon if horizon is not None else n) < room):
         return summary("flat", "growth over the horizon is too small to matter")
     rose = slope > least
-    return summary(
-        "undecided", "it rose, but is not shown to go on" if rose else "the slope is too uncertain"
-    )
+    return summary("undecided", "it rose, but is not shown to go on" if rose else "the slope is too uncertain")
 
 
-def _slope(
-    points: Floats, width: int, values: Floats, level: float, split: int = 0
-) -> tuple[float, float, float]:
+def _slope(points: Floats, width: int, values: Floats, level: float, split: int = 0) -> tuple[float, float, float]:
     """Return slope and interval of window values, widened for what dependent steps add between windows.
 
     The variance of means of `width` steps of an AR(1) process, and of neighbouring means together, are known
@@ -268,7 +260,5 @@ def time_to_limit(
     found = growth(values, window=window, floor=floor, level=level)
     width = window or max(math.ceil(len(values) / WINDOWS), LEAST_WINDOW)
     room = limit - float(np.quantile(values[-width:], 0.9)) if len(values) else math.nan
-    steps = [
-        max(room, 0.0) / slope if slope > 0.0 else math.inf for slope in (found.slope, found.high, found.low)
-    ]
+    steps = [max(room, 0.0) / slope if slope > 0.0 else math.inf for slope in (found.slope, found.high, found.low)]
     return Interval(steps[0], steps[1], steps[2], len(values), float(len(values)))

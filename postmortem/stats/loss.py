@@ -77,9 +77,7 @@ def _level(past: Floats) -> tuple[float, float]:
     return baseline, scatter
 
 
-def _follow(
-    values: Floats, places: NDArray[np.intp], start: int, baseline: float, scale: float
-) -> tuple[Spike, int]:
+def _follow(values: Floats, places: NDArray[np.intp], start: int, baseline: float, scale: float) -> tuple[Spike, int]:
     """Follow a spike from `start` to its recovery or the end; return it and the position to go on from."""
     limit = baseline + max(BACK * scale, LEAST_RISE / 2.0)
     calm = np.flatnonzero(values[start:] <= limit)

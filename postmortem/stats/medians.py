@@ -164,9 +164,7 @@ class Ratio:
     spread: float
 
 
-def ratio_of_medians(
-    before: ArrayLike, after: ArrayLike, *, level: float = 0.90, run_noise: float = 0.01
-) -> Ratio:
+def ratio_of_medians(before: ArrayLike, after: ArrayLike, *, level: float = 0.90, run_noise: float = 0.01) -> Ratio:
     """Compare two runs' steady steps (positive values of one unit): median after / median before.
 
     Interval by MOVER (Zou and Donner, Statistics in Medicine 27, 2008) on the logs of the medians, widened

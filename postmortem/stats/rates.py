@@ -68,11 +68,7 @@ def exact_rate_test(
 def _two_sided(k: int, n: int, p: float) -> float:
     """Sum the probabilities of all outcomes that are no likelier than `k`, as R's binom.test does."""
     logs = [
-        math.lgamma(n + 1)
-        - math.lgamma(i + 1)
-        - math.lgamma(n - i + 1)
-        + i * math.log(p)
-        + (n - i) * math.log1p(-p)
+        math.lgamma(n + 1) - math.lgamma(i + 1) - math.lgamma(n - i + 1) + i * math.log(p) + (n - i) * math.log1p(-p)
         for i in range(n + 1)
     ]
     return min(1.0, sum(math.exp(value) for value in logs if value <= logs[k] + 1e-7))

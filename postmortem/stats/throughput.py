@@ -105,9 +105,7 @@ def compare_step_times(
     left, right = split_run(before, scheduled[0]), split_run(after, scheduled[1])
     unsettled = len(left.changes) + len(right.changes) > 1
     if unsettled:
-        parts = [
-            np.asarray(x, dtype=np.float64)[side.ordinary] for x, side in ((before, left), (after, right))
-        ]
+        parts = [np.asarray(x, dtype=np.float64)[side.ordinary] for x, side in ((before, left), (after, right))]
     else:
         parts = [left.part, right.part]
     ratio = ratio_of_medians(parts[0], parts[1], run_noise=run_noise)

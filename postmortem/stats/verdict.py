@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from postmortem.stats.medians import ENOUGH
 
 if TYPE_CHECKING:
-    from postmortem.stats.medians import Ratio
+    from postmortem.stats.medians import Interval, Ratio
 
 Word = Literal["faster", "slower", "equivalent", "undecided"]
 REGRESSION = 0.01  # smaller differences are worth no alarm (the default noise threshold of criterion.rs)
@@ -60,6 +60,19 @@ def judge_ratio(
         why = f"{_percent(ratio)} lies within {equivalence:.1%}"
         return Judgement("equivalent", why, break_even_noise=_break_even(ratio, bound, inside=True))
     return _open(ratio, bound)
+
+
+def judge_runs(found: Interval, *, equivalence: float = EQUIVALENCE, regression: float = REGRESSION) -> Judgement:
+    """Turn the interval of several runs a side (after / before) into a word; runs are the unit, so no noise is assumed."""
+    low, middle, high = (100.0 * (value - 1.0) for value in (found.low, found.estimate, found.high))
+    said = f"step time changed by {middle:+.1f} % [{low:+.1f}, {high:+.1f}] over {found.n} runs"
+    if found.low > 1.0 + regression:
+        return Judgement("slower", said)
+    if found.high < 1.0 / (1.0 + regression):
+        return Judgement("faster", said)
+    if found.low > 1.0 / (1.0 + equivalence) and found.high < 1.0 + equivalence:
+        return Judgement("equivalent", f"{said}, which lies within {equivalence:.1%}")
+    return Judgement("undecided", f"{said}: more runs, not more steps, would decide", more_runs=True)
 
 
 def _claim(ratio: Ratio, word: Word, loss: float) -> Judgement:

@@ -1,0 +1,210 @@
+"""Comparisons of made-up runs whose difference is known: written as logs, ingested, compared."""
+
+import json
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from postmortem.compare import compare, noise
+from postmortem.errors import PostmortemError
+from postmortem.ingest import ingest
+from postmortem.query import Session
+from postmortem.runs import open_sides
+from postmortem.store import Store
+
+RANKS = 2
+MB = 1e6
+
+
+def write_run(folder, seconds, *, config=None, rss=None, loss=None, ranks=RANKS):
+    """Write one log per rank with a line per step, and a configuration."""
+    folder.mkdir(parents=True)
+    settings = {"train_batch_size": 8, "train_micro_batch_size_per_gpu": 4} | (config or {})
+    (folder / "ds_config.json").write_text(json.dumps(settings))
+    for rank in range(ranks):
+        lines = []
+        for i, value in enumerate(seconds):
+            fields = [f"loss={loss[i] if loss is not None else 3.0 - 0.001 * i:.4f}", f"step_time={value:.5f}"]
+            if rss is not None:
+                fields.append(f"rss_gb={rss[i]:.5f}")
+            lines.append(f"[rank {rank}] step {i + 1}: {', '.join(fields)}")
+        (folder / f"train_rank{rank}.log").write_text("\n".join(lines) + "\n")
+
+
+def quiet(seed, n=500, level=0.2, scatter=0.02):
+    rng = np.random.default_rng(seed)
+    x = level * np.exp(scatter * rng.standard_normal(n))
+    x[0] *= 8
+    x[99::100] *= 4
+    return x
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    home = tmp_path_factory.mktemp("runs")
+    t = np.arange(500)
+    spiky = 3.0 - 0.001 * t
+    spiky[200:206] += 4.0
+    runs = {
+        "plain": {"seconds": quiet(1), "rss": 0.5 + 1e-5 * np.sin(t)},
+        "plain_again": {"seconds": quiet(2), "rss": 0.5 + 1e-5 * np.cos(t)},
+        "plain_third": {"seconds": quiet(3)},
+        "slow": {"seconds": 1.1 * quiet(4), "rss": 0.5 + 1e-3 * t},
+        "slow_again": {"seconds": 1.1 * quiet(5)},
+        "double_batch": {
+            "seconds": 1.8 * quiet(6),
+            "config": {"train_batch_size": 16, "train_micro_batch_size_per_gpu": 8},
+        },
+        "longer_sequences": {"seconds": 1.8 * quiet(7), "config": {"seq_length": 4096}},
+        "short_sequences": {"seconds": quiet(8), "config": {"seq_length": 2048}},
+        "spiked": {"seconds": quiet(9), "loss": spiky},
+        "short": {"seconds": quiet(10, n=12)},
+        "changed_midway": {"seconds": np.where(t < 300, 1.0, 1.4) * quiet(11)},
+    }
+    for name, run in runs.items():
+        write_run(home / name, **run)
+    ingest({name: home / name for name in runs}, home / "store")
+    return Store(home / "store")
+
+
+@pytest.fixture(scope="module")
+def compared(store):
+    found = {}
+
+    def of(before, after, **options):
+        key = (before, after, *sorted(options))
+        if key not in found:
+            found[key] = compare(Session(store, [before, after]), **options)
+        return found[key]
+
+    return of
+
+
+def test_ten_percent_slower_is_a_regression(compared):
+    found = compared("plain", "slow")
+    assert found["throughput"]["verdict"] == "slower"
+    assert found["verdict"] == "regressed"
+    low, high = found["throughput"]["ci"]
+    assert low < 1.1 < high
+    assert found["throughput"]["unit"] == "step time after / before"
+    assert found["throughput"]["break_even_noise"] > 0.01
+
+
+def test_the_other_way_round_it_is_faster(compared):
+    found = compared("slow", "plain")
+    assert found["throughput"]["verdict"] == "faster"
+    there, back = compared("plain", "slow")["throughput"], found["throughput"]
+    assert back["ratio"] == pytest.approx(1 / there["ratio"])
+
+
+def test_equal_runs_are_equivalent_and_nothing_changed(compared):
+    found = compared("plain", "plain_again")
+    assert found["throughput"]["verdict"] == "equivalent"
+    assert found["verdict"] == "no change"
+
+
+def test_what_was_set_aside_is_stated(compared):
+    side = compared("plain", "plain_again")["throughput"]["sides"]["before"]
+    assert side["set_aside"].get("warm-up", 0) >= 1
+    assert side["p99"]["ci"][1] > 3 * side["typical_seconds"]  # every hundredth step takes four times as long
+    assert side["p95"]["ci"][1] < 1.2 * side["typical_seconds"]
+    assert side["seconds_per_1000_steps"] > 1025 * side["typical_seconds"]
+
+
+def test_another_batch_is_compared_per_sample(compared):
+    found = compared("plain", "double_batch")["throughput"]
+    assert found["unit"] == "time per sample after / before"
+    assert found["ratio"] == pytest.approx(0.9, rel=0.02)
+    assert found["verdict"] == "faster"
+    assert not found["comparable"]
+    assert "train_batch_size" in found["different_work"]
+
+
+def test_other_work_is_never_judged_by_step_times(compared):
+    found = compared("short_sequences", "longer_sequences")
+    assert found["throughput"]["verdict"] == "undecided"
+    assert "seq_length" in found["throughput"]["why"]
+    assert found["verdict"] != "regressed"
+
+
+def test_few_steps_say_how_many_more(compared):
+    found = compared("plain", "short")["throughput"]
+    assert found["verdict"] == "undecided"
+    assert found["more_steps"] > 0
+
+
+def test_a_change_inside_a_run_is_dated(compared):
+    found = compared("changed_midway", "plain")
+    (change,) = found["throughput"]["sides"]["before"]["changes"]
+    assert abs(change["step"] - 301) <= 1
+    assert change["ratio"] == pytest.approx(1.4, rel=0.02)
+    assert found["throughput"]["steady"]["before"][0] == change["step"]
+
+
+def test_a_new_leak_is_a_regression_and_an_old_one_gone_is_fixed(compared):
+    rows = [row for row in compared("plain", "slow")["memory"] if row["kind"] == "host_rss"]
+    assert {row["verdict"] for row in rows} == {"growing"}
+    assert rows[0]["after"]["ci"][0] <= 1e-3 * 2**30 <= rows[0]["after"]["ci"][1] or rows[0]["after"][
+        "slope"
+    ] == pytest.approx(1e-3 * 2**30, rel=0.01)
+    rows = [row for row in compared("slow", "plain")["memory"] if row["kind"] == "host_rss"]
+    assert {row["verdict"] for row in rows} == {"fixed"}
+
+
+def test_a_spike_of_the_loss_is_reported_with_its_recovery(compared):
+    found = compared("plain", "spiked")["loss"]
+    (spike,) = found["after"]["spikes"]
+    assert (spike["step"], spike["recovered_step"], spike["kind"]) == (201, 207, "recovered")
+    assert found["equal_in_print_until"] == 200
+    assert found["before"]["spikes"] == []
+
+
+def test_the_document_is_strict_json(compared):
+    for pair in (("plain", "slow"), ("plain", "short"), ("short", "spiked"), ("plain", "double_batch")):
+        json.dumps(compared(*pair)["throughput"], allow_nan=False)
+        json.dumps([compared(*pair)[part] for part in ("memory", "stability", "loss")], allow_nan=False)
+
+
+def test_several_runs_a_side_are_the_unit(store):
+    session, further = open_sides(store.path, ["before=plain,plain_again,plain_third", "after=slow,slow_again"])
+    assert session.runs == ["plain", "slow"]
+    found = compare(session, further=further)["throughput"]
+    assert found["verdict"] == "slower"
+    assert found["assumptions"]["run_noise_measured"]
+    assert "5 runs" in found["why"]
+    assert [len(found["repeats"][side]) for side in ("before", "after")] == [3, 2]
+
+
+def test_a_run_stands_on_one_side_only(store):
+    with pytest.raises(PostmortemError, match="twice"):
+        open_sides(store.path, ["before=plain,slow", "after=slow,slow_again"])
+
+
+def test_noise_is_the_scatter_of_typical_step_times(store):
+    found = noise(Session(store, ["plain", "plain_again", "plain_third"]))
+    medians = [entry["typical_seconds"] for entry in found["runs"]]
+    assert found["run_noise"] == pytest.approx(np.std(np.log(medians), ddof=1))
+    assert found["enough"]
+    alone = noise(Session(store, ["plain"]))
+    assert alone["run_noise"] is None
+    assert "Two runs or more" in alone["statement"]
+
+
+def test_pairs_of_one_job_in_any_order(store):
+    """Whole comparisons, not only the statistics: healthy runs of one job never look different."""
+    healthy = ["plain", "plain_third", "short"]
+    words = Counter(compare(Session(store, [a, b]))["verdict"] for a in healthy for b in healthy if a != b)
+    assert words == Counter({"no change": len(healthy) * (len(healthy) - 1)})
+
+
+def test_phases_add_up_to_the_change(shared, tmp_path):
+    runs = {name: shared / "data/runs" / name for name in ("straggler_before", "straggler_after")}
+    ingest(runs, tmp_path)
+    found = compare(Session(Store(tmp_path), list(runs)))["throughput"]
+    phases = {row["phase"]: row["difference"] for row in found["phases"]}
+    assert min(phases, key=phases.get) == "bwd_allreduce"  # the others wait there for rank 3
+    whole = sum(phases.values())
+    assert phases["bwd_allreduce"] / whole == pytest.approx(1.0, abs=0.1)
+    assert math.isclose(sum(row["share"] for row in found["phases"]), 1.0, abs_tol=1e-9)
