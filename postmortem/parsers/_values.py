@@ -122,6 +122,12 @@ def _as(dtype: str) -> Callable[[memoryview], np.ndarray[Any, Any]]:
     return lambda chunk: np.frombuffer(chunk, dtype, len(chunk) // size)
 
 
+def _narrow(dtype: str) -> Callable[[memoryview], np.ndarray[Any, Any]]:
+    """Integers that single precision holds exactly."""
+    load = _as(dtype)
+    return lambda chunk: load(chunk).astype("<f4")
+
+
 def _bfloat16(chunk: memoryview) -> np.ndarray[Any, Any]:
     return (np.frombuffer(chunk, "<u2", len(chunk) // 2).astype("<u4") << 16).view("<f4")
 
@@ -130,9 +136,7 @@ def _half(chunk: memoryview) -> np.ndarray[Any, Any]:
     return np.frombuffer(chunk, "<f2", len(chunk) // 2).astype("<f4")
 
 
-def _float8(
-    exponent: int, mantissa: int, bias: int, special: str
-) -> Callable[[memoryview], np.ndarray[Any, Any]]:
+def _float8(exponent: int, mantissa: int, bias: int, special: str) -> Callable[[memoryview], np.ndarray[Any, Any]]:
     """A table of the 256 values of an 8-bit float: OCP 8-bit Floating Point Specification; *fnuz: arXiv 2206.02915."""
     table = np.zeros(256, "<f4")
     for code in range(256):
@@ -150,8 +154,8 @@ def _float8(
 
 _LOADERS: Mapping[str, Callable[[memoryview], np.ndarray[Any, Any]]] = {
     "float64": _as("<f8"), "float32": _as("<f4"), "float16": _half, "bfloat16": _bfloat16,
-    "int64": _as("<i8"), "int32": _as("<i4"), "int16": _as("<i2"), "int8": _as("i1"), "uint8": _as("u1"),
-    "uint16": _as("<u2"), "uint32": _as("<u4"), "uint64": _as("<u8"), "bool": _as("u1"),
+    "int64": _as("<i8"), "int32": _as("<i4"), "int16": _narrow("<i2"), "int8": _narrow("i1"), "uint8": _narrow("u1"),
+    "uint16": _narrow("<u2"), "uint32": _as("<u4"), "uint64": _as("<u8"), "bool": _narrow("u1"),
     "float8_e4m3fn": _float8(4, 3, 7, "fn"), "float8_e5m2": _float8(5, 2, 15, "ieee"),
     "float8_e4m3fnuz": _float8(4, 3, 8, "fnuz"), "float8_e5m2fnuz": _float8(5, 2, 16, "fnuz"),
     "complex64": _as("<f4"), "complex128": _as("<f8"),
