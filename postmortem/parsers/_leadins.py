@@ -15,6 +15,9 @@ _STAMP = r"\d{4}-\d\d-\d\d[T _]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
 _ZONE = r"(?:Z|[+-]\d\d:?\d\d)"
 _LEVELS = r"DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL|debug|info|warning|error|critical"
 _OUTER = (
+    # dmesg: --decode, -T (ctime), uptime or delta in seconds, and records of /dev/kmsg (priority,number,microseconds,flags;)
+    r"(?:(?:kern|user|daemon|syslog|auth) *:(?P<level_kern>[a-z]+) *: )?"
+    r"(?:\[[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}\] |\[ *[+]?\d+\.\d{6}\] |\d{1,3},\d+,\d+,[^;,]{1,2}(?:,[^;]*)?;)?"
     # kubectl, docker --timestamps and CRI files: RFC 3339 with a zone, then maybe the stream and a full/partial flag
     rf"(?:{_STAMP}{_ZONE} (?:(?P<stream_k8s>stdout|stderr) [FP] )?)?"
     # stern and Kubernetes aggregators: [pod/name/container]
@@ -53,7 +56,7 @@ _INNER = (
     r"(?:\[(?:[Rr]ank|RANK)[ =:_]?(?P<rank_words>-?\d+)\]:? ?)?"
 )
 _STAMPS = ascii_classes(
-    rf"{_STAMP}{_ZONE}?|\d{{3,4}} \d\d:\d\d:\d\d(?:\.\d+)?|[A-Z][a-z]{{2}} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?"
+    rf"{_STAMP}{_ZONE}?|\d{{3,4}} \d\d:\d\d:\d\d(?:\.\d+)?|[A-Z][a-z]{{2}} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+| \d{{4}}\b)?"
 )
 # A bare word with a colon in front of a record is a host only if what follows is a lead-in that no message starts with.
 _HOST_TOKEN = ascii_classes(r"^([A-Za-z0-9][\w.-]*): ")

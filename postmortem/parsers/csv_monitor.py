@@ -22,8 +22,13 @@ _GROUPS = ("train_samples_", "train_", "samples_")
 
 
 def sniff(path: str, head: bytes) -> bool:
-    """A CSV whose header is `step,` and one name."""
-    return path.lower().endswith((".csv", ".csv.gz")) and _HEAD.match(head) is not None
+    """A CSV whose header is `step,` and one name, in a file named like a tag (Train/Samples/lr -> Train_Samples_lr.csv)."""
+    return named(path) and _HEAD.match(head) is not None
+
+
+def named(path: str) -> bool:
+    """Whether the file's name is one of the monitor's tags: on its axis are samples, on any other CSV's steps."""
+    return re.match(r"train_(?:samples|eigenvalues)_.*\.csv(?:\.gz)?$", PurePosixPath(path).name.lower()) is not None
 
 
 def parse(source: Source) -> Iterator[Parsed]:

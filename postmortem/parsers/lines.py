@@ -26,7 +26,10 @@ _GLUED = ascii_classes(  # lead-ins that no message contains, in the middle of a
 )
 _GLUE_SIGNS = ["] [DEBUG] [", "] [INFO] [", "] [WARNING] [", "] [ERROR] [", "] [CRITICAL] [", "[rank", "[Rank "]
 _ANSI = re.compile(rb"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
-_LEVELS = {"i": "info", "w": "warning", "e": "error", "f": "fatal", "critical": "fatal", "warn": "warning"}
+_LEVELS = {
+    "i": "info", "w": "warning", "e": "error", "f": "fatal", "critical": "fatal", "crit": "fatal", "emerg": "fatal", "alert": "fatal",
+    "err": "error", "warn": "warning", "notice": "info",
+}  # fmt: skip
 
 
 def sniff(path: str, head: bytes) -> bool:

@@ -1,0 +1,69 @@
+/*---
+title    = "A device, link or host reported a fault of its own"
+doc      = "Kernel messages with a code whose cause is the device, its link or its firmware, joined to a rank by process id where one is stated, with what the code means and what to do first. Codes that only follow from a program's error are left out: their root is in the program's own log."
+fault    = "crash"
+severity = "fault"
+weight   = 4
+confidence = "high"
+reads    = ["events", "xid_meaning"]
+summary  = "{what} ({where}): {meaning}"
+[returns]
+rank = "INTEGER"
+step = "BIGINT"
+code = "BIGINT"
+what = "VARCHAR"
+where = "VARCHAR"
+meaning = "VARCHAR"
+action = "VARCHAR"
+times = "BIGINT"
+time = "BIGINT"
+source = "VARCHAR"
+line = "BIGINT"
+text = "VARCHAR"
+[[case]]
+name = "a device left the bus"
+given.xid_meaning = """
+code | class  | meaning   | action
+79   | device | gone      | reboot
+31   | program | address  | sanitizer
+"""
+given.events = """
+kind | role    | rank | host | code | line | message           | detail
+xid  | root    | 3    | n1   | 79   | 5    | fallen off        | {"pci":"0000:3b:00"}
+xid  | root    | 3    | n1   | 79   | 6    | fallen off        | {"pci":"0000:3b:00"}
+xid  | symptom | 3    | n1   | 31   | 7    | MMU Fault         | {"pci":"0000:3b:00"}
+"""
+expect = """
+rank | code | what   | where          | meaning | action | times | line
+3    | 79   | Xid 79 | n1 0000:3b:00  | gone    | reboot | 2     | 5
+"""
+[[case]]
+name = "a program's own error"
+given.xid_meaning = """
+code | class   | meaning | action
+31   | program | address | sanitizer
+"""
+given.events = """
+kind | role    | rank | host | code | line | message
+xid  | symptom | 3    | n1   | 31   | 7    | MMU Fault
+"""
+expect = "rank | code | what"
+---*/
+SELECT
+    any_value(e.rank) AS rank,
+    min(coalesce(e.step, e.after_step + 1)) AS step,
+    e.code,
+    CASE e.kind WHEN 'xid' THEN 'Xid ' || e.code WHEN 'sxid' THEN 'SXid ' || e.code ELSE coalesce(any_value(e.name), e.kind) END AS what,
+    concat_ws(' ', e.host, e.detail ->> '$.pci') AS where,
+    coalesce(any_value(x.meaning), any_value(e.name), 'no meaning is known for this code') AS meaning,
+    coalesce(any_value(x.action), 'look it up in the catalogue of the driver') AS action,
+    count(*) AS times,
+    min(e.time) AS time,
+    arg_min(e.source, e.line) AS source,
+    min(e.line) AS line,
+    arg_min(e.message, e.line) AS text
+FROM events AS e
+LEFT JOIN xid_meaning AS x ON e.kind = 'xid' AND e.code = x.code
+WHERE e.kind IN ('xid', 'sxid') AND e.role = 'root' AND coalesce(x.class, 'device') IN ('device', 'link', 'driver')
+GROUP BY e.kind, e.code, e.host, e.detail ->> '$.pci'
+ORDER BY time NULLS LAST, source, line
