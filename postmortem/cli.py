@@ -189,6 +189,25 @@ def tables() -> None:
 
 
 @cli.command()
+@click.argument("run")
+@click.option("--unrecognised", is_flag=True, help="Shapes of the lines that no format knows, most frequent first.")
+@click.option("--alarming", is_flag=True, help="Only shapes with words such as error, killed or NaN.")
+@click.option("--format", "style", type=click.Choice(["table", "csv", "json", "parquet"]), default=None)
+@_store
+def lines(run: str, unrecognised: bool, alarming: bool, style: str | None, store: Path) -> None:
+    """Show the log lines of a run, or the shapes of those that no format knows."""
+    from postmortem import output, runs
+    from postmortem.unrecognised import shapes
+
+    session = runs.open_runs(store, [run], wanted=1)
+    if unrecognised or alarming:
+        output.print_rows(shapes(session, alarming=alarming), style or "table")
+        return
+    rows = session.sql("SELECT * EXCLUDE (run_id) FROM lines ORDER BY source, line, part")
+    output.print_rows(rows, style) if style else output.print_lines(rows)
+
+
+@cli.command()
 def formats() -> None:
     """List what can be read."""
     from postmortem import output

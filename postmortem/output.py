@@ -58,6 +58,17 @@ def _strict(value: Any) -> Any:
     return value
 
 
+def print_lines(rows: pa.Table) -> None:
+    """Write log lines as `source:line [rank] text`, one per line, whatever control characters they hold."""
+    for batch in rows.select(["source", "line", "rank", "prefix", "text"]).to_batches(10_000):
+        columns = [column.to_pylist() for column in batch.columns]
+        shown = [
+            f"{source}:{line} [{'?' if rank is None else rank}] " + "".join(c if c.isprintable() else " " for c in f"{prefix}{text}")
+            for source, line, rank, prefix, text in zip(*columns, strict=True)
+        ]
+        console.result("\n".join(shown))
+
+
 def text_table(rows: pa.Table) -> str:
     """Rows as an aligned text table."""
     cells = [[_cell(value) for value in column.to_pylist()] for column in rows.columns]
