@@ -10,8 +10,8 @@ from typing import Any, BinaryIO
 import numpy as np
 from isal import isal_zlib
 
-CHUNK = 1 << 20  # B; small enough to stay in a core's cache between the passes
-_BLOCK = 1 << 14  # elements summed in single precision before the sum goes on in double
+CHUNK = 1 << 18  # B; small enough to stay in a core's cache between the passes
+_BLOCK = 1 << 13  # elements summed in single precision before the sum goes on in double; BLAS starts threads above
 
 
 @dataclass
@@ -103,18 +103,24 @@ def _add(found: Statistics, values: np.ndarray[Any, Any]) -> None:
 def _sums(values: np.ndarray[Any, Any]) -> tuple[float, float]:
     """(sum, sum of squares); single precision within a block, double across blocks."""
     if values.dtype == np.float32:
-        whole = len(values) // _BLOCK * _BLOCK
-        parts = [values[:whole].reshape(-1, _BLOCK), values[whole:].reshape(1, -1)]
         with np.errstate(all="ignore"):
-            total = sum(float(part.sum(axis=1).sum(dtype=np.float64)) for part in parts)
-            squares = sum(float(np.dot(row, row)) for part in parts for row in part)
+            total = sum(float(block.sum()) for block in _blocks(values))
+            squares = _squares(values)
         # Squares below 1e-38 vanish and above 1e38 overflow in single precision.
         faithful = squares > 1e-25 * len(values) or (not squares and not values.any())
         if math.isfinite(total) and math.isfinite(squares) and faithful:
             return total, squares
     wide = values.astype(np.float64)
     with np.errstate(all="ignore"):
-        return float(wide.sum()), float(np.dot(wide, wide))
+        return float(wide.sum()), _squares(wide)
+
+
+def _squares(values: np.ndarray[Any, Any]) -> float:
+    return sum(float(np.dot(block, block)) for block in _blocks(values))
+
+
+def _blocks(values: np.ndarray[Any, Any]) -> Iterator[np.ndarray[Any, Any]]:
+    return (values[start : start + _BLOCK] for start in range(0, len(values), _BLOCK))
 
 
 def _as(dtype: str) -> Callable[[memoryview], np.ndarray[Any, Any]]:
@@ -129,7 +135,9 @@ def _narrow(dtype: str) -> Callable[[memoryview], np.ndarray[Any, Any]]:
 
 
 def _bfloat16(chunk: memoryview) -> np.ndarray[Any, Any]:
-    return (np.frombuffer(chunk, "<u2", len(chunk) // 2).astype("<u4") << 16).view("<f4")
+    wide = np.frombuffer(chunk, "<u2", len(chunk) // 2).astype("<u4")
+    wide <<= 16  # in place: another temporary would cost as much as all statistics
+    return wide.view("<f4")
 
 
 def _half(chunk: memoryview) -> np.ndarray[Any, Any]:
@@ -174,9 +182,9 @@ def bit_sums(file: BinaryIO, offset: int, size: int, dtype: str, target: str) ->
     total, squares = 0, 0
     for chunk in chunks(file, offset, size):
         bits = _rounded(chunk, target) if dtype == "float32" else np.frombuffer(chunk, "<u2", len(chunk) // 2)
-        wide = bits.astype(np.uint64)
+        wide = bits.astype(np.float64)  # exact: a chunk's squares add up to less than 2^53
         total += int(wide.sum())
-        squares += int(np.dot(wide, wide))
+        squares += int(_squares(wide))
     return total, squares & (1 << 63) - 1
 
 
