@@ -64,11 +64,9 @@ def diagnosis(name: str, faults: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def comparison() -> dict[str, Any]:
-    nan = fault(
-        fault="nan_inf", culprit_ranks=[2], onset_step=1500, statement="Rank 2's loss is NaN from step 1500."
-    )
+    nan = fault(fault="nan_inf", culprit_ranks=[2], onset_step=1500, statement="Rank 2's loss is NaN from step 1500.")
     before, after = diagnosis("straggler_before", [fault(), nan]), diagnosis("straggler_after", [])
-    slope = {"slope": 1.6e6, "ci": [1.5e6, 1.7e6]}
+    slope = {"kind": "growing", "why": "it rises to the end", "slope": 1.6e6, "ci": [1.5e6, 1.7e6], "n": 1900}
     return {
         "schema": "postmortem.comparison/1", "before": "straggler_before", "after": "straggler_after",
         "verdict": "undecided", "why": "One fault is gone; the other needs more steps.",
@@ -78,12 +76,20 @@ def comparison() -> dict[str, Any]:
             {"fault": "nan_inf", "before": nan, "after": None, "verdict": "undecided", "why": "Too few steps."},
         ],
         "throughput": {"verdict": "faster", "ratio": 0.472, "ci": [0.455, 0.489], "n": [1400, 2000],
-                       "steady": {"before": [610, 1919], "after": [50, 1919]}, "unit": "step time after / before"},
-        "stability": {"clean_steps_after": 2000, "needed": 28500, "failure_rate_before": 1 / 1500,
+                       "steady": {"before": [610, 1919], "after": [50, 1919]},
+                       "why": "Steps became shorter.", "query": "step_times_compared", "n_effective": [700.0, 900.0],
+                       "sides": {s: {"typical_seconds": t, "typical_ci": [t * 0.98, t * 1.02], "jitter": 0.05,
+                                     "p95": {"estimate": 1.3 * t, "ci": [1.2 * t, None], "n": 1400},
+                                     "set_aside": {"warm-up": 9}, "changes": []}
+                                 for s, t in (("before", 0.293), ("after", 0.141))},
+                       "phases": [{"phase": "bwd_allreduce", "before_seconds": 0.2, "after_seconds": 0.05, "difference": -0.15,
+                                   "share": 1.0, "before_steps": 1400, "after_steps": 2000}], "unit": "step time after / before"},
+        "stability": {"incidents_before": 1, "steps_before": 1500, "clean_steps_after": 2000, "needed": 28500, "failure_rate_before": 1 / 1500,
                       "upper_bound_after": 0.0015, "verdict": "undecided"},
         "memory": [{"kind": "host_rss", "rank": 3, "before": slope, "after": {"slope": 0.0, "ci": [-200.0, 310.0]},
                     "unit": "B/step", "verdict": "fixed"}],
-        "loss": {"verdict": "equivalent", "ratio": 1.001, "ci": [0.998, 1.004]},
+        "loss": {"verdict": "equivalent", "ratio": 1.001, "ci": [0.998, 1.004], "why": "no difference", "n": 1500, "equal_in_print_until": 4,
+                 "before": {"steps": 1500, "last_loss": 2.0, "spikes": [], "overflows": 0, "loss_scale": None}, "after": {}},
         "changes": [
             {"kind": "config", "what": "train_micro_batch_size_per_gpu", "before": 8, "after": 4, "can_mask": ["oom"]},
             {"kind": "environment", "what": "NCCL_DEBUG", "before": "INFO", "after": None, "can_mask": []},

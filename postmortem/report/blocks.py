@@ -14,7 +14,7 @@ MEMORY_ROWS = 12
 
 def blocks(document: Document) -> list[Block]:
     """Every block that the comparison has numbers for."""
-    makers = (_step_time, _phases, _stability, _memory, _loss)
+    makers = (_step_time, _phases, _stability, _loss, _memory)
     return [block for make in makers if (block := make(document)) is not None]
 
 
@@ -128,11 +128,17 @@ def _memory(document: Document) -> Block | None:
     found = [row for row in document.get("memory") or [] if isinstance(row, Mapping)]
     if not found:
         return None
-    ordered = sorted(found, key=lambda row: (_calm(row), -_steepest(row)))
-    rows = [_memory_row(row) for row in ordered[:MEMORY_ROWS]]
-    head = ("memory", "slope before", "slope after", "what it is", "verdict")
+    ordered = sorted(found, key=lambda row: (_calm(row), not _measured(row), -_steepest(row)))
+    telling = sum(not _calm(row) for row in ordered)
+    shown = ordered[: max(telling, 4)][:MEMORY_ROWS]
+    head = ("memory", "slope before", "slope after", "before is", "after is", "verdict")
     queries = list(dict.fromkeys(name for row in found for name in _query(row))) or ["memory_slopes_compared"]
-    return Block("Memory growth", "", "", Table(head, rows, max(0, len(found) - MEMORY_ROWS)), queries)
+    return Block("Memory growth", "", "", Table(head, list(map(_memory_row, shown)), len(found) - len(shown)), queries)
+
+
+def _measured(row: Document) -> bool:
+    """Whether a side has enough steps to be called anything."""
+    return any((row.get(side) or {}).get("kind") not in {None, "undecided"} for side in SIDES)
 
 
 def _calm(row: Document) -> bool:
@@ -145,12 +151,16 @@ def _steepest(row: Document) -> float:
 
 def _memory_row(row: Document) -> Sequence[str]:
     unit = text(row.get("unit"), "B/step")
-    said = [
-        f"{side}: {text(part.get('kind'))}, {text(part.get('why'))}{_full(part.get('full_in'))}"
-        for side in SIDES if (part := row.get(side) or {}).get("kind")
-    ]  # fmt: skip
+    said = (_kind(row.get(side) or {}) for side in SIDES)
     where = f"{text(row.get('kind')).replace('_', ' ')}, {words.ranks([row.get('rank')]) or 'job'}"
-    return where, *(_slope(row.get(side), unit) for side in SIDES), "; ".join(said), _verdict(row)
+    return where, *(_slope(row.get(side), unit) for side in SIDES), *said, _verdict(row)
+
+
+def _kind(part: Document) -> str:
+    kind, why = text(part.get("kind")), text(part.get("why"))
+    if not kind:
+        return "—"
+    return (f"{kind}: {why}" if why and kind != "flat" else kind) + _full(part.get("full_in"))
 
 
 def _full(value: Any) -> str:

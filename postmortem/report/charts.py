@@ -40,10 +40,18 @@ class Figure:
 
 @dataclass(frozen=True)
 class Marks:
-    """What the verdicts say about the charts: {step, label} onsets, and the steady part of each side."""
+    """What the verdicts say about the charts.
+
+    Attributes:
+        onsets: {step, label} each.
+        steady: first and last step of each side's steady part.
+        levels: the typical step time of that part, as an interval in ms.
+        slopes: growth of memory in B per step, by side, kind and rank.
+    """
 
     onsets: Values = field(default_factory=list)
     steady: Spans = field(default_factory=dict)
+    levels: Spans = field(default_factory=dict)
     slopes: Mapping[tuple[str, str, Any], float] = field(default_factory=dict)
 
 

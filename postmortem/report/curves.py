@@ -14,6 +14,7 @@ from postmortem.report.charts import (
     onsets,
     points,
     queried,
+    rounded,
     shading,
     thin,
     trends,
@@ -37,12 +38,7 @@ def step_time(data: Data, extra: Marks) -> Figure | None:
     y = y_axis(title, [p["value"] for p in raw], zero=True)
     tips = [alt.Tooltip("run:N"), alt.Tooltip("step:Q"), alt.Tooltip("value:Q", title=title)]
     layers = [
-        *shading(extra, sides),
-        marks.chart(raw).mark_line(opacity=0.45, strokeWidth=1).encode(
-            x=marks.step(), y=y, color=marks.colour(sides), detail="run:N", tooltip=tips
-        ),
-        *_bands(trend, sides, y, tips),
-        *onsets(extra, raw),
+        *shading(extra, sides), *_raw(raw, trend, sides, y, tips), *_levels(extra, sides, scale), *onsets(extra, raw),
     ]  # fmt: skip
     said = "; ".join(f"{side}: {_summary(rows, scale, unit)}" for side, rows in found.items())
     table = [
@@ -56,11 +52,11 @@ def step_time(data: Data, extra: Marks) -> Figure | None:
         for p in thin(trend)
     ]
     head = ("run", "step", f"median, {unit}", "middle 80 %", "n")
-    foot = " The strips at the foot mark the steady parts." if extra.steady else ""
+    foot = " The strips at the foot mark the steady parts, the bars over them the typical step with its interval."
     return Figure(
         "step-time",
         "Step time",
-        f"Median step time {said}.{foot}",
+        f"Median step time {said}.{foot if extra.steady else ''}",
         marks.finish(layers),
         head,
         table,
@@ -78,15 +74,34 @@ def _summary(rows: Sequence[Row], scale: float, unit: str) -> str:
     )
 
 
-def _bands(trend: Values, sides: Sequence[str], y: alt.Y, tips: Sequence[alt.Tooltip]) -> list[alt.Chart]:
+def _raw(raw: Values, trend: Values, sides: Sequence[str], y: alt.Y, tips: Sequence[alt.Tooltip]) -> list[alt.Chart]:
+    """The extremes of every slice, under its median and the range of its middle 80 %."""
+    x, colour, dash = marks.step(), marks.colour(sides), marks.dash(sides)
+    points = marks.chart(raw)
     if len(trend) == sum(p["n"] for p in trend):  # one step per slice: the line itself is all there is
-        return []
+        return [points.mark_line(strokeWidth=1.8).encode(x=x, y=y, color=colour, strokeDash=dash, tooltip=list(tips))]
     base = marks.chart(trend)
-    band = base.mark_area(opacity=0.18).encode(x=marks.step(), y=alt.Y("low:Q"), y2="high:Q", color=marks.colour(sides))
-    line = base.mark_line(strokeWidth=2.5).encode(
-        x=marks.step(), y=y, color=marks.colour(sides), strokeDash=marks.dash(sides), tooltip=list(tips)
-    )
-    return [band, line]
+    return [
+        points.mark_line(opacity=0.45, strokeWidth=1).encode(
+            x=x, y=y, color=colour, detail="run:N", tooltip=list(tips)
+        ),
+        base.mark_area(opacity=0.18).encode(x=x, y=alt.Y("low:Q"), y2="high:Q", color=colour),
+        base.mark_line(strokeWidth=2.5).encode(x=x, y=y, color=colour, strokeDash=dash, tooltip=list(tips)),
+    ]
+
+
+def _levels(extra: Marks, sides: Sequence[str], scale: float) -> list[alt.Chart]:
+    """The typical step time of each steady part, with its interval."""
+    values = [
+        {"run": s, "x": extra.steady[s][0], "x2": extra.steady[s][1], "low": rounded(low * scale), "high": rounded(high * scale)}
+        for s, (low, high) in extra.levels.items() if s in extra.steady
+    ]  # fmt: skip
+    if not values:
+        return []
+    bars = marks.chart(values).mark_rect(opacity=0.35).encode(
+        x=alt.X("x:Q"), x2="x2:Q", y=alt.Y("low:Q"), y2="high:Q", color=marks.colour(sides)
+    )  # fmt: skip
+    return [bars]
 
 
 def loss(data: Data, extra: Marks) -> Figure | None:

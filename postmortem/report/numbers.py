@@ -91,8 +91,9 @@ def _worst_memory(document: Document) -> Figure | None:
     rows = [row for row in document.get("memory") or [] if row.get("before") or row.get("after")]
     if not rows:
         return None
+    known = [row for row in rows if row.get("verdict") != "undecided"] or rows
     worst = max(
-        rows,
+        known,
         key=lambda row: max(words.finite((row.get(s) or {}).get("slope")) or 0.0 for s in ("before", "after")),
     )
     unit = text(worst.get("unit"), "B/step")

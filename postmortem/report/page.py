@@ -109,12 +109,16 @@ def marks(document: Document) -> charts.Marks:
     ]  # fmt: skip
     throughput = document.get("throughput") or {}
     steady = {side: tuple(span) for side, span in (throughput.get("steady") or {}).items() if span}
+    levels = {
+        side: (part["typical_ci"][0] * 1e3, part["typical_ci"][1] * 1e3)
+        for side, part in (throughput.get("sides") or {}).items() if words.interval(part.get("typical_ci")) and None not in part["typical_ci"]
+    }  # fmt: skip
     slopes = {
         (side, str(row.get("kind")), row.get("rank")): row[side]["slope"]
         for row in document.get("memory") or [] for side in ("before", "after")
         if isinstance(row.get(side), Mapping) and words.finite(row[side].get("slope")) is not None
     }  # fmt: skip
-    return charts.Marks(onsets[:6], steady, slopes)
+    return charts.Marks(onsets[:6], steady, levels, slopes)
 
 
 def _onset_label(side: str, fault: Mapping[str, Any]) -> str:

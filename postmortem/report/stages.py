@@ -103,6 +103,7 @@ def _evidence(rows: Sequence[Document]) -> Table:
             words.cut(r.get("text") or "", 400),
         )
         for r in rows
+        if r.get("source") or r.get("text")
     ]
     kept = list(dict.fromkeys(out))
     return Table(("source", "rank", "step", "time", "text"), kept[:EVIDENCE], max(0, len(kept) - EVIDENCE))
