@@ -10,7 +10,7 @@ import tomllib
 import pytest
 
 from postmortem import schema
-from postmortem.parsers import flight_recorder
+from postmortem.parsers import _dump, flight_recorder
 from postmortem.records import Batch, Issue, Source
 
 
@@ -110,9 +110,7 @@ def test_idle_groups_get_their_counters_by_order_of_creation(shared):
         flight_recorder.digest([4, 5, 6, 7]),
     )
     assert (idle["last_enqueued"], idle["last_completed"]) == (20544, 20544)
-    peer = next(
-        s for s in read(shared / "data/flight_recorder/nvrx_gpu_error/_dump_0")[1] if s["group_id"] == 12
-    )
+    peer = next(s for s in read(shared / "data/flight_recorder/nvrx_gpu_error/_dump_0")[1] if s["group_id"] == 12)
     assert (peer["group_desc"], peer["last_enqueued"]) == ("EXPERT_MODEL_PARALLEL_GROUP", 20544)
 
 
@@ -173,9 +171,7 @@ def test_members_are_listed_once_per_group(tmp_path):
 
 
 def test_point_to_point(tmp_path):
-    (send, recv), _, _ = read(
-        write(tmp_path, dump(entry(1, "nccl:send 3->0", 7), entry(2, "nccl:recv 3<-2", 8)))
-    )
+    (send, recv), _, _ = read(write(tmp_path, dump(entry(1, "nccl:send 3->0", 7), entry(2, "nccl:recv 3<-2", 8))))
     assert (send["operation"], send["peer"], send["seq"]) == ("send", 0, 7)
     assert (recv["operation"], recv["peer"], recv["seq"]) == ("recv", 2, 8)
 
@@ -220,6 +216,52 @@ def test_classes_are_refused(tmp_path):
         entries, statuses, (issue,) = read(write(tmp_path, dump_))
         assert (entries, statuses, issue.kind) == ([], [], "hostile")
         assert "exec" in issue.message
+
+
+def _nested(depth):
+    """A pair in a pair in a pair ... as a key: hashing it overflows the stack of pickle.Unpickler."""
+    return b"\x80\x02}(X\x01\x00\x00\x00aq\x00h\x00\x86" + b"h\x00\x86" * depth + b"K\x01u."
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        b"\x80\x02}(X\x07\x00\x00\x00versionr\xff\xff\xff\xffX\x03\x00\x00\x002.9u.",  # 64 GB of memo
+        _nested(200_000),
+        _nested(1).replace(b"h\x00\x86h\x00\x86", b"h\x00\x86" + b"X\x01\x00\x00\x00b\x86" * 200_000),
+        b"\x80\x02]" + b"q\x00" + b"(h\x00h\x00e]q\x00" * 1000 + b".",
+        b"\x80\x02cposix\nsystem\nX\x02\x00\x00\x00ls\x85R.",
+    ],
+)
+def test_attacks_are_cheap(tmp_path, attack):
+    file = tmp_path / "nccl_trace_rank_0"
+    file.write_bytes(attack)
+    entries, statuses, issues = read(file)
+    assert (entries, statuses) == ([], [])
+    assert issues
+
+
+def test_lists_that_double_in_each_level_are_no_shapes(tmp_path):
+    bomb = []
+    for _ in range(60):
+        bomb = [bomb, bomb]
+    entries, _, _ = read(write(tmp_path, dump(entry(input_sizes=[[1]], output_sizes=None)), "a_3"))
+    assert entries[0]["input_sizes"] == "[[1]]"
+    file = tmp_path / "b_3"
+    file.write_bytes(pickle.dumps(dump(entry(input_sizes=bomb, frames=bomb, input_dtypes=bomb)), protocol=2))
+    entries, _, issues = read(file)
+    assert issues or entries[0]["input_sizes"] is None
+
+
+def test_both_ways_of_reading_agree(shared, monkeypatch):
+    files = sorted((shared / "data/flight_recorder/nvrx_gpu_error").glob("_dump_1*"))
+    files.append(shared / "data/runs/hang_before/nccl_trace_rank_1")
+    for file in files:
+        assert _dump._is_plain(file.read_bytes())
+        fast = read(file)
+        with monkeypatch.context() as patch:
+            patch.setattr(_dump, "_is_plain", lambda _: False)
+            assert read(file) == fast
 
 
 @pytest.mark.parametrize("text", [False, True])

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import io
+import pickle
+import re
 import zlib
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Never
 
 import msgspec
 
@@ -18,6 +21,17 @@ MAX_BYTES = 1 << 28
 _MAX_MEMORY = 512 << 20
 _TRIES = 50
 """How many places from the end of a cut JSON dump are tried before it is given up."""
+
+
+# Opcodes of fixed length that c10's pickler uses for plain data (torch/csrc/jit/serialization/pickler.cpp), with the
+# operands that pickle.Unpickler handles at bounded cost: memo numbers below 2^22, integers up to 8 bytes, pairs that
+# are not nested and not memoized. Anything else takes the slow way, where it is read or refused.
+_FIXED = re.compile(
+    rb"(?:[}\](Neua\x88\x89]|[hqK].|M..|[Jj]....|G........|r..[\x00-\x3f]\x00|\x80[\x02-\x05]"
+    rb"|\x86(?![qr\x94])(?!h.\x86)(?!j....\x86)"
+    rb"|\x8a(?:\x00|\x01.|\x02..|\x03...|\x04....|\x05.....|\x06......|\x07.......|\x08........))*+",
+    re.DOTALL,
+)
 
 
 class Damaged(Exception):  # noqa: N818 - says what the dump is
@@ -57,7 +71,40 @@ def _read(file: Path) -> bytes:
     return bytes(data)
 
 
+def _is_plain(data: bytes) -> bool:
+    """Whether a pickle is whole and made of `_FIXED` opcodes and texts only, so that it is cheap and safe to load."""
+    place, pair = 0, -1
+    while True:
+        found = _FIXED.match(data, place)
+        place = found.end() if found else place
+        opcode = data[place : place + 1]
+        if opcode == b"." and place + 1 == len(data):
+            return True
+        if opcode != b"X":  # BINUNICODE is the one opcode of variable length
+            return False
+        pair = place if data[place - 1 : place] == b"\x86" else -1
+        place += 5 + int.from_bytes(data[place + 1 : place + 5], "little")
+        after = place + {0x71: 2, 0x72: 5}.get(data[place] if place < len(data) else 0, 0)
+        if pair >= 0 and data[after : after + 1] == b"\x86":
+            return False
+
+
+class _NoClasses(pickle.Unpickler):
+    """The fast reader; `_is_plain` has let no class and no persistent id through, and this is the second lock."""
+
+    def find_class(self, module: str, name: str) -> Never:
+        raise Damaged(f"The dump names {module}.{name}", "hostile")
+
+    def persistent_load(self, pid: Any) -> Never:
+        raise Damaged(f"The dump refers to something outside, {type(pid).__name__}", "hostile")
+
+
 def _pickle(data: bytes) -> tuple[Any, str]:
+    if _is_plain(data):
+        try:
+            return _NoClasses(io.BytesIO(data)).load(), ""
+        except (pickle.UnpicklingError, EOFError, TypeError, ValueError, KeyError, IndexError, AttributeError):
+            pass  # the slow way says where it is damaged
     try:
         return _unpickle.load(data, max_items=MAX_BYTES, max_bytes=MAX_BYTES, max_memory=_MAX_MEMORY)[0], ""
     except _unpickle.Refused as error:

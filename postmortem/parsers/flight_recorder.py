@@ -30,6 +30,10 @@ _EQUAL_OUTPUT = re.compile(
 )
 _UNEVEN = re.compile(r"(_v$|_v_|all_?to_?all|coalesced$)", re.IGNORECASE)
 
+_MAX_SHAPES = 4096
+_MAX_ENTRIES = 1_000_000
+"""The recorder's buffer holds 2,000 operations by default; what goes beyond this is no dump of PyTorch's."""
+
 Entry: TypeAlias = Mapping[str, Any]
 Group: TypeAlias = tuple[str, str | None, str | None]
 """Name, description and digest of the members of a process group."""
@@ -64,12 +68,13 @@ class _Dump:
         self.config = _mapping(dump.get("pg_config"))
         self.status = _mapping(dump.get("pg_status"))
         entries = dump.get("entries")
-        self.entries = [e for e in entries if isinstance(e, dict)] if isinstance(entries, list) else []
-        self.dropped = (len(entries) if isinstance(entries, list) else 0) - len(self.entries)
+        listed = entries if isinstance(entries, list) else []
+        self.entries = [e for e in listed[-_MAX_ENTRIES:] if isinstance(e, dict)]
+        self.dropped = len(listed) - len(self.entries)
         self.groups: dict[Any, Group] = {}
         self.rank, self.doubt = self._rank(source)
         self.stacks: dict[Any, str] = {}
-        self.library = dump.get("comm_lib_version") or dump.get("nccl_version")
+        self.library = _word(dump.get("comm_lib_version")) or _word(dump.get("nccl_version"))
 
     def batches(self) -> Iterator[Parsed]:
         """All rows of the dump, then its issues."""
@@ -81,7 +86,7 @@ class _Dump:
         yield _batch(_ENTRY, rows, {"statement": "entry", **same})
         yield _batch(_STATUS, status, {"statement": "status", "backend": backend, **same})
         if self.library:
-            yield Batch("environment", {"name": ["nccl"], "value": [str(self.library)], "rank": [self.rank]})
+            yield Batch("environment", {"name": ["nccl"], "value": [self.library], "rank": [self.rank]})
         if self.doubt:
             yield Issue("value", self.doubt)
         if not rows and not status:
@@ -140,7 +145,7 @@ class _Dump:
         peer = _PEER.match(ends)
         p2p = bool(entry.get("is_p2p")) or peer is not None
         state = entry.get("state")
-        ins, outs = entry.get("input_sizes"), entry.get("output_sizes")
+        ins, outs = _sizes(entry.get("input_sizes")), _sizes(entry.get("output_sizes"))
         types = _types(entry.get("input_dtypes")), _types(entry.get("output_dtypes"))
         done = bool(entry.get("retired")) or state == "completed"
         if backend != "gloo" and state != "completed" and entry.get("retired"):
@@ -155,8 +160,8 @@ class _Dump:
             _int(entry.get("collective_seq_id")) if p2p else None,
             operation,
             int(peer[3]) if peer else None,
-            _text(ins),
-            _text(outs),
+            None if ins is None else str(ins),
+            None if outs is None else str(outs),
             " -> ".join(types),
             signature(operation, ins, outs, types),
             state if isinstance(state, str) else None,
@@ -167,7 +172,7 @@ class _Dump:
             "utc",
             _scaled(entry.get("duration_ms"), 1e6),
             _scaled(entry.get("timeout_ms"), 1e6),
-            entry.get("thread_name") or None,
+            _word(entry.get("thread_name")),
             self._stack(entry.get("frames")),
         )
 
@@ -179,7 +184,7 @@ class _Dump:
             known = self.stacks.get(key)
             if known is None:
                 known = self.stacks[key] = json.dumps(key)
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, RecursionError, TypeError, ValueError):
             return None
         return known
 
@@ -264,9 +269,7 @@ _STATUS = (
 
 
 def _batch(names: Sequence[str], rows: Sequence[tuple[Any, ...]], constants: Mapping[str, Any]) -> Batch:
-    columns: dict[str, Any] = (
-        dict(zip(names, zip(*rows, strict=True), strict=True)) if rows else {n: [] for n in names}
-    )
+    columns: dict[str, Any] = dict(zip(names, zip(*rows, strict=True), strict=True)) if rows else {n: [] for n in names}
     columns |= {name: [value] * len(rows) for name, value in constants.items()}
     return Batch("collective_evidence", columns)
 
@@ -296,15 +299,27 @@ def _elements(sizes: Any) -> int:
 
 
 def _types(value: Any) -> str:
-    return ",".join(dict.fromkeys(map(str, value))) if isinstance(value, list) else str(value or "")
+    names = value if isinstance(value, list) else [value]
+    return ",".join(dict.fromkeys(name for name in names if isinstance(name, str)))
 
 
-def _text(value: Any) -> str | None:
-    return None if value is None else str(value)[:4000]
+def _sizes(value: Any) -> list[list[Any]] | None:
+    """Shapes, if that is what they are: lists of numbers, not too many."""
+    if not isinstance(value, list) or len(value) > _MAX_SHAPES:
+        return None
+    for shape in value:
+        if not isinstance(shape, list) or len(shape) > _MAX_SHAPES or any(type(n) is not int for n in shape):
+            return None
+    return value
 
 
 def _is_pair(value: Any) -> bool:
-    return isinstance(value, tuple | list) and len(value) == 2
+    """Whether it is the name and the description of a group."""
+    return isinstance(value, tuple | list) and len(value) == 2 and all(isinstance(v, str | int) for v in value)
+
+
+def _word(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
 
 
 def _mapping(value: Any) -> Mapping[Any, Any]:
