@@ -247,6 +247,21 @@ def noise(runs: tuple[str, ...], as_json: bool, store: Path) -> None:
 
 
 @cli.command()
+@click.argument("run", required=False)
+@click.option(
+    "-o", "--output", "file", type=click.Path(path_type=Path), default=Path("timeline.json.gz"), show_default=True
+)
+@_store
+def timeline(run: str | None, file: Path, store: Path) -> None:
+    """Put the traces of all ranks on one corrected clock, for ui.perfetto.dev."""
+    from postmortem import runs
+    from postmortem import timeline as writer
+
+    writer.write(runs.open_runs(store, [run] if run else [], wanted=1), file)
+    console.result(str(file))
+
+
+@cli.command()
 @click.option("-o", "--output", "folder", type=click.Path(path_type=Path), default=Path("demo"), show_default=True)
 def demo(folder: Path) -> None:
     """Ingest and compare the sample pair, and write its report."""

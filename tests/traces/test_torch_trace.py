@@ -293,8 +293,6 @@ def test_no_other_parser_claims_a_trace(shared: Path):
     for file in sorted(shared.glob("data/runs/*_before/*rank0*.pt.trace.json.gz")):
         head = gzip.decompress(file.read_bytes())[: 1 << 16]
         claims = [
-            name
-            for name, p in parsers().items()
-            if not getattr(p, "FALLBACK", False) and p.sniff(file.name, head)
+            name for name, p in parsers().items() if not getattr(p, "FALLBACK", False) and p.sniff(file.name, head)
         ]
         assert claims == ["torch_trace"]

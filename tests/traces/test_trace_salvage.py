@@ -14,9 +14,7 @@ from postmortem.parsers import _trace_events, _trace_mend
 
 def damaged(defect, place=3, count=7):
     """A trace in which the text DEFECT of one event's args is replaced."""
-    events = [
-        event(name=f"e{i}", ts=10.0 + i, args={"x": "DEFECT" if i == place else i}) for i in range(count)
-    ]
+    events = [event(name=f"e{i}", ts=10.0 + i, args={"x": "DEFECT" if i == place else i}) for i in range(count)]
     return document(events, baseTimeNanoseconds=BASE).replace('"DEFECT"', defect)
 
 
@@ -98,9 +96,7 @@ def test_truncation_at_any_byte(tmp_path):
 
 
 def test_gzip_truncated_or_flipped_anywhere(tmp_path):
-    packed = gzip.compress(
-        document([event(name=f"e{i}") for i in range(400)], baseTimeNanoseconds=BASE).encode()
-    )
+    packed = gzip.compress(document([event(name=f"e{i}") for i in range(400)], baseTimeNanoseconds=BASE).encode())
     chance = random.Random(1)
     for _ in range(60):
         cut = chance.randrange(1, len(packed))

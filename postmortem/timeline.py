@@ -1,0 +1,157 @@
+"""All ranks of a run on one corrected clock, as one trace that ui.perfetto.dev opens.
+
+The file is in the Trace Event Format, gzip-compressed JSON. Each trace becomes a process named after its rank; one more
+track per rank shows how long it waited in each collective, and for whom. Ranks whose clock is unknown keep the times
+of their own files and say so in their label.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from postmortem.errors import PostmortemError
+from postmortem.query import Session
+
+_ROWS = 50_000  # events held at a time
+_WAITS = 1 << 30  # thread id of the track of waits; threads of a trace are numbered from 1
+
+# One row per trace: its process in the timeline, how its clock is corrected, what its label says.
+_TRACES = """
+    SELECT
+        t.run_id, t.source, t.rank, t.host, t.pid, coalesce(k.status, 'unknown') AS status,
+        k.offset_ns, k.drift, k.reference_time, k.uncertainty, k.collectives,
+        row_number() OVER (ORDER BY t.rank NULLS LAST, t.source) AS process
+    FROM trace AS t
+    LEFT JOIN trace_clock AS k ON k.run_id = t.run_id AND k.source = t.source
+    WHERE t."start" IS NOT NULL
+"""
+_THREADS = """
+    SELECT
+        e.source, e.pid, e.tid,
+        row_number() OVER (PARTITION BY e.source ORDER BY min(e.ts), e.pid, e.tid) AS thread,
+        any_value(n.name) AS name
+    FROM trace_event AS e
+    LEFT JOIN (
+        SELECT source, pid, tid, json_extract_string(args, '$.name') AS name
+        FROM trace_event
+        WHERE ph = 'M' AND name = 'thread_name'
+    ) AS n ON n.source = e.source AND n.pid = e.pid AND n.tid = e.tid
+    WHERE e.ts IS NOT NULL AND e.ph IN ('X', 'i', 's', 'f')
+    GROUP BY e.source, e.pid, e.tid
+"""
+_MOVED = "coalesce(t.offset_ns + CAST(t.drift * ({0} - t.reference_time) AS BIGINT), 0)"
+_EVENTS = f"""
+    SELECT
+        t.process, h.thread, e.ph, coalesce(e.cat, '') AS cat, coalesce(e.name, '') AS name,
+        e.ts - {_MOVED.format("e.ts")} AS time, e.dur, e.correlation, e.args
+    FROM trace_event AS e
+    INNER JOIN timeline_trace AS t ON t.source = e.source
+    INNER JOIN timeline_thread AS h ON h.source = e.source AND h.pid = e.pid AND h.tid = e.tid
+    WHERE e.ts IS NOT NULL AND (e.ph = 'X' AND e.dur IS NOT NULL OR e.ph IN ('i', 's', 'f'))
+"""
+_WAITED = """
+    SELECT t.process, a.kind, a.start_time, a.wait, a.last_rank, a.collective, a.uncertainty
+    FROM aligned_collective AS a
+    INNER JOIN timeline_trace AS t ON t.source = a.source
+    WHERE a.trusted AND a.wait > 0
+"""
+
+
+def write(session: Session, file: Path) -> int:
+    """Write the timeline of the one run of `session`; the result is the number of events.
+
+    Raises:
+        PostmortemError: the run has no traces.
+
+    """
+    session.need(["trace_clock", "aligned_collective"])
+    connection = session.connection
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE timeline_trace AS {_TRACES}")
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE timeline_thread AS {_THREADS}")
+    traces = session.connection.sql("FROM timeline_trace ORDER BY process").to_arrow_table().to_pylist()
+    if not traces:
+        raise PostmortemError(f"The run {session.runs[0]} has no profiler traces.", "Record some with torch.profiler.")
+    base = int(connection.sql('SELECT min("start") FROM trace').fetchall()[0][0])
+    count = 0
+    with gzip.open(file, "wb", compresslevel=5) as out:
+        out.write(b'{"displayTimeUnit": "ns", "baseTimeNanoseconds": %d, "postmortem": ' % base)
+        out.write(msgspec.json.encode(_method(session, traces)))
+        out.write(b', "traceEvents": [\n')
+        for event in _all_events(session, traces, base):
+            out.write((b",\n" if count else b"") + event)
+            count += 1
+        out.write(b"\n]}\n")
+    return count
+
+
+def _method(session: Session, traces: list[dict[str, Any]]) -> dict[str, Any]:
+    """How the clocks were put together, for the metadata of the file."""
+    keys = ("rank", "source", "host", "status", "offset_ns", "drift", "uncertainty", "collectives")
+    return {
+        "run": session.runs[0],
+        "method": "ends of common collectives; see the view trace_clock of postmortem",
+        "unit": "ns",
+        "clocks": [{key: trace[key] for key in keys} for trace in traces],
+    }
+
+
+def _all_events(session: Session, traces: list[dict[str, Any]], base: int) -> Iterator[bytes]:
+    for trace in traces:
+        yield from _names(trace)
+    for process, thread, name in _rows(session, "SELECT process, thread, name FROM timeline_thread "
+                                       "INNER JOIN timeline_trace USING (source)"):  # fmt: skip
+        if name is not None:
+            yield _named("thread_name", process, thread, name)
+    for process, thread, ph, cat, name, time, dur, flow, args in _rows(session, _EVENTS):
+        head = _head(ph, process, thread, name, time - base) + b',"cat":' + msgspec.json.encode(cat)
+        if ph == "X":
+            yield head + b',"dur":%d.%03d' % divmod(dur, 1000) + (b',"args":' + args.encode() if args else b"") + b"}"
+        elif ph == "i":
+            yield head + b',"s":"t"' + (b',"args":' + args.encode() if args else b"") + b"}"
+        elif flow is not None:  # ids of flows are unique within a trace only
+            yield head + b',"bp":"e","id":"%d.%d"}' % (process, flow)
+    yield from _waits(session, base)
+
+
+def _waits(session: Session, base: int) -> Iterator[bytes]:
+    for process, kind, start, wait, last, collective, uncertainty in _rows(session, _WAITED):
+        args = {"last_rank": last, "collective": collective, "clock_uncertainty_ns": uncertainty}
+        head = _head("X", process, _WAITS, f"waits for rank {last} ({kind})", start - base)
+        yield head + b',"cat":"wait","dur":%d.%03d,"args":' % divmod(wait, 1000) + msgspec.json.encode(args) + b"}"
+
+
+def _names(trace: dict[str, Any]) -> Iterator[bytes]:
+    rank = "rank unknown" if trace["rank"] is None else f"rank {trace['rank']}"
+    process = int(trace["process"])
+    yield _named("process_name", process, 0, f"{rank} {trace['host'] or ''} {trace['source']}")
+    clock = {
+        "unknown": "clock unknown: not aligned",
+        "estimated": f"clock corrected by {trace['offset_ns']} ns, known to {trace['uncertainty']} ns",
+    }.get(trace["status"], "clock as stated")
+    yield _named("process_labels", process, 0, clock, key=b"labels")
+    yield _named("thread_name", process, _WAITS, "waits in collectives")
+
+
+def _named(what: str, process: int, thread: int, name: str, key: bytes = b"name") -> bytes:
+    return b'{"ph":"M","pid":%d,"tid":%d,"name":"%s","args":{"%s":%s}}' % (
+        process, thread, what.encode(), key, msgspec.json.encode(name),
+    )  # fmt: skip
+
+
+def _head(ph: str, process: int, thread: int, name: str, time: int) -> bytes:
+    """Begin an event; times are in us with three decimals, written without going through a double."""
+    sign, (whole, rest) = (b"-" if time < 0 else b""), divmod(abs(time), 1000)
+    return b'{"ph":"%s","pid":%d,"tid":%d,"ts":%s%d.%03d,"name":%s' % (
+        ph.encode(), process, thread, sign, whole, rest, msgspec.json.encode(name),
+    )  # fmt: skip
+
+
+def _rows(session: Session, sql: str) -> Iterator[tuple[Any, ...]]:
+    result = session.connection.execute(sql)  # a cursor of its own would not see the temporary tables
+    while rows := result.fetchmany(_ROWS):
+        yield from rows
