@@ -112,7 +112,7 @@ true  | 2            |      |     |            | twins: every number that both p
 WITH joined AS (
     SELECT
         b.rank, b.step, b.name, b.text AS before_text, a.text AS after_text, b.source, b.line,
-        b.text <> a.text AND b.value IS DISTINCT FROM a.value AS parts
+        (b.text <> a.text AND b.value IS DISTINCT FROM a.value) AS parts
     FROM twin_metric AS b
     INNER JOIN twin_metric AS a ON b.rank IS NOT DISTINCT FROM a.rank AND b.step = a.step AND b.name = a.name
     WHERE b.run_id = $before AND a.run_id = $after
@@ -244,7 +244,8 @@ SELECT
             || CASE
                 WHEN tag IS NULL THEN '; no checkpoint of both shows which shard differs'
                 WHEN differing < shards
-                    THEN '; in checkpoint ' || tag || ' the shard' || CASE WHEN differing > 1 THEN 's' ELSE '' END || ' of rank '
+                    THEN
+                        '; in checkpoint ' || tag || ' the shard' || CASE WHEN differing > 1 THEN 's' ELSE '' END || ' of rank '
                         || coalesce(array_to_string(shard_ranks, ', '), '?') || ' differ' || CASE WHEN differing > 1 THEN '' ELSE 's' END
                         || ' while the other ' || (shards - differing) || ' are bit-equal'
                 ELSE '; in checkpoint ' || tag || ' all ' || shards || ' shards differ'

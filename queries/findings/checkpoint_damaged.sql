@@ -59,5 +59,5 @@ FROM checkpoint_shard AS shard
 LEFT JOIN checkpoint_tag AS tag ON shard.run_id = tag.run_id AND shard.checkpoint = tag.checkpoint
 WHERE
     shard.status IN ('truncated', 'damaged', 'refused', 'foreign', 'empty', 'unreadable')
-    AND coalesce(tag.settled, true)
+    AND coalesce(tag.settled, TRUE)
 ORDER BY shard.source

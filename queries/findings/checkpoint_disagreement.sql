@@ -159,7 +159,7 @@ SELECT
     tag, rank, others IS NOT NULL AS culprit, key, value, others, source,
     source || ': ' || key || ' is ' || left(value, 80)
     || coalesce(' where ' || (files - agreeing) || ' of ' || files || ' shards have ' || left(others, 80), ', and no majority agrees on another')
-    AS text
+        AS text
 FROM elected
 WHERE others IS NULL OR value <> others
 ORDER BY tag, others IS NULL, key, source

@@ -49,6 +49,11 @@ WITH pointers AS (
     WHERE container = 'tag' AND points_to IS NOT NULL
 ),
 
+-- Only where checkpoints lie beside it: runs are often copied without their checkpoints.
+neighbours AS (
+    SELECT DISTINCT run_id, root FROM checkpoint_shard WHERE role <> 'tag'
+),
+
 newest AS (
     SELECT run_id, root, arg_max(tag, step) AS tag FROM checkpoint_tag WHERE complete GROUP BY run_id, root
 )
@@ -61,9 +66,5 @@ FROM pointers
 ANTI JOIN checkpoint_shard AS shard
     ON pointers.run_id = shard.run_id AND pointers.root = shard.root AND pointers.points_to = shard.tag
 LEFT JOIN newest ON pointers.run_id = newest.run_id AND pointers.root = newest.root
--- Only where checkpoints lie beside it: runs are often copied without their checkpoints.
-WHERE EXISTS (
-    SELECT 1 FROM checkpoint_shard AS other
-    WHERE other.run_id = pointers.run_id AND other.root = pointers.root AND other.role <> 'tag'
-)
+INNER JOIN neighbours ON pointers.run_id = neighbours.run_id AND pointers.root = neighbours.root
 ORDER BY pointers.source

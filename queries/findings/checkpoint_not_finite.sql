@@ -50,7 +50,7 @@ a      | m    | buffer | 0  | 5   | -1  | 10
 expect = "tag | path"
 ---*/
 SELECT
-    shard.tag, shard.tag_step AS step, shard.rank AS shard_rank, false AS culprit, tensor.path,
+    shard.tag, shard.tag_step AS step, shard.rank AS shard_rank, FALSE AS culprit, tensor.path,
     tensor."offset", tensor."offset" + tensor.bytes AS "end", tensor.source,
     tensor.source || ': ' || tensor.path
     || CASE

@@ -107,7 +107,8 @@ local AS (
             CASE
                 WHEN agreeing = files THEN NULL
                 WHEN 2 * agreeing > files THEN NULL
-                ELSE numel || ' elements' || coalesce(' and ' || padding || ' of padding', '')
+                ELSE
+                    numel || ' elements' || coalesce(' and ' || padding || ' of padding', '')
                     || ' where ' || CASE WHEN 2 * agreeing < files THEN 'most shards have ' || usual ELSE 'the other shard has another sum' END
                     || CASE WHEN 2 * agreeing < files THEN ' together' ELSE '' END
             END,

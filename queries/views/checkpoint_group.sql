@@ -60,7 +60,7 @@ WITH lists AS (
         count(*) FILTER (WHERE key = 'optimizer_state_dict.zero_stage') = 0 AS keeps_padding,
         coalesce(sum(list_sum(list_transform(
             CASE WHEN starts_with(key, 'optimizer_state_dict.param_alignment_paddings') THEN regexp_extract_all(value, '\d+') END,
-            lambda x: TRY_CAST(x AS BIGINT)
+            LAMBDA x: TRY_CAST(x AS BIGINT)
         ))), 0) AS aligned
     FROM checkpoint_state
     WHERE regexp_matches(key, '^optimizer_state_dict\.(group_paddings|partition_count|param_alignment_paddings|zero_stage)')
@@ -99,7 +99,7 @@ SELECT
     shard.run_id, shard.source, shard.checkpoint, shard.tag, shard.dp, shard.mp, shard.rank, shard.zero_stage,
     tensors."group", tensors.numel, tensors.storage_numel,
     TRY_CAST(list_extract(regexp_extract_all(lists.paddings, '-?\d+'), tensors."group" + 1) AS BIGINT) AS padding,
-    coalesce(lists.keeps_padding, true) AS keeps_padding,
+    coalesce(lists.keeps_padding, TRUE) AS keeps_padding,
     TRY_CAST(
         CASE
             WHEN starts_with(lists.counts, '[') THEN list_extract(regexp_extract_all(lists.counts, '\d+'), tensors."group" + 1)

@@ -136,8 +136,8 @@ facts AS (
         max(TRY_CAST(value AS BIGINT)) FILTER (WHERE key = 'dp_world_size') AS dp_world_size,
         max(TRY_CAST(value AS BIGINT)) FILTER (WHERE key = 'mp_world_size') AS mp_world_size,
         max(TRY_CAST(value AS BIGINT)) FILTER (WHERE key = 'checkpoint_parallel_dimensions.pp_degree') AS pp_degree,
-        max(list_max(list_transform(regexp_extract_all(value, '\d+'), lambda x: TRY_CAST(x AS BIGINT))))
-            FILTER (WHERE regexp_matches(key, '^optimizer_state_dict\.partition_count(\.\d+)?$')) AS partition_count,
+        max(list_max(list_transform(regexp_extract_all(value, '\d+'), LAMBDA x: TRY_CAST(x AS BIGINT))))
+        FILTER (WHERE regexp_matches(key, '^optimizer_state_dict\.partition_count(\.\d+)?$')) AS partition_count,
         coalesce(
             max(TRY_CAST(value AS BIGINT)) FILTER (WHERE key = 'optimizer_state_dict.zero_stage'),
             max(TRY_CAST(value AS BIGINT)) FILTER (WHERE key = 'ds_config.zero_optimization.stage')

@@ -53,6 +53,17 @@ expect = """
 tag | width | expected | present | complete | named | settled
 t   | 2     | 4        | 3       | false    | false | false
 """
+[[case]]
+name = "a universal checkpoint has no optimizer shards"
+given.checkpoint_shard = """
+source | checkpoint    | root | tag         | role      | mp | status   | dp_world_size | zero_stage
+a      | c/t_universal | c    | t_universal | model     | 0  | complete | 4             | 1
+b      | c/t_universal | c    | t_universal | universal |    | complete |               |
+"""
+expect = """
+tag         | zero_stage | expected | present | complete
+t_universal |            | 1        | 1       | true
+"""
 ---*/
 WITH pointers AS (
     SELECT
@@ -67,7 +78,8 @@ tags AS (
     SELECT
         run_id, checkpoint, any_value(root) AS root, any_value(tag) AS tag,
         coalesce(any_value(tag_step), max(global_steps)) AS step,
-        max(zero_stage) AS zero_stage,
+        -- A universal checkpoint keeps the configuration of a stage, but not its shards.
+        CASE WHEN count(*) FILTER (WHERE role = 'universal') = 0 THEN max(zero_stage) END AS zero_stage,
         -- The newest word on the width is the content's; a file name alone also counts.
         greatest(
             coalesce(max(partition_count) FILTER (WHERE role = 'optimizer'), 0),
@@ -110,8 +122,8 @@ SELECT
     run_id, checkpoint, root, tag, step, zero_stage, width, parallel, expected, present, whole, optimizers, models,
     sound AND present >= expected AS complete,
     named_by IS NOT NULL AS named,
-    named_by IS NOT NULL OR coalesce(step < named_step, false)
-    OR coalesce(step < max(step) OVER (PARTITION BY run_id, root), false) AND named_step IS NULL AS settled,
+    named_by IS NOT NULL OR coalesce(step < named_step, FALSE)
+    OR coalesce(step < max(step) OVER (PARTITION BY run_id, root), FALSE) AND named_step IS NULL AS settled,
     named_by
 FROM judged
 ORDER BY run_id, root, step NULLS FIRST, tag
