@@ -198,22 +198,23 @@ _CONSEQUENCES = {
 }
 
 
-def _explains(cause: Mapping[str, Any], effect: Mapping[str, Any]) -> bool:
+def _explains(cause: Mapping[str, Any], effect: Mapping[str, Any], *, noticed: bool) -> bool:
+    """Whether one fault brought another about; `noticed`: peers lost their connection before any timed out."""
     if cause["severity"] != "fault" or effect["fault"] not in _CONSEQUENCES.get(cause["fault"], ()):
         return False
     if {cause["fault"], effect["fault"]} == {"crash", "comm_hang"}:
-        return _hung_first(cause, effect) == (cause["fault"] == "comm_hang")
+        return _hung_first(cause, effect, noticed=noticed) == (cause["fault"] == "comm_hang")
     for key in ("onset_step", "onset_time"):
         if cause[key] is not None and effect[key] is not None:
             return bool(cause[key] <= effect[key])
     return True
 
 
-def _hung_first(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+def _hung_first(one: Mapping[str, Any], other: Mapping[str, Any], *, noticed: bool) -> bool:
     """Whether a hang came before a crash of the same run, rather than after it.
 
     A run that hangs is stopped from outside in the end, which is no crash of its own. A rank that failed by itself
-    leaves its peers waiting, unless it is known to have failed later than they began to wait.
+    leaves its peers waiting, unless it is known to have failed later than they began to wait and none of them noticed.
     """
     hang, crash = sorted((one, other), key=lambda fault: fault["fault"])
     if crash["finding"] == "crash_external_stop":
@@ -221,7 +222,7 @@ def _hung_first(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     if hang["culprit_ranks"] and not crash["culprit_ranks"]:
         return True  # processes that all ended with an error do not explain why one rank did not come
     begun, failed = hang["onset_time"], crash["onset_time"]
-    return begun is not None and failed is not None and begun < failed
+    return not noticed and begun is not None and failed is not None and begun < failed
 
 
 def _primary(ranked: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:

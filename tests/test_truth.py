@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -48,3 +49,36 @@ def test_pair(store: Store, name: str) -> None:
     truth = TRUTH["pair"][name]
     found = compare(Session(store, [truth["before"], truth["after"]]))
     assert found["verdict"] in _any(truth["verdict"]), found["why"]
+
+
+def _diagnose(path: Path, folder: Path) -> dict[str, Any]:
+    """The diagnosis of one file or folder as a run of its own."""
+    run = folder / "run"
+    if path.is_dir():
+        run = path
+    else:
+        run.mkdir()
+        shutil.copy(path, run)
+    ingest({"run": run}, folder / "store")
+    return diagnose(Session(Store(folder / "store"), ["run"]))
+
+
+@pytest.mark.parametrize("name", sorted(TRUTH.get("log", {})))
+def test_log(shared: Path, tmp_path: Path, name: str) -> None:
+    truth = TRUTH["log"][name]
+    primary = _diagnose(shared / "data" / name, tmp_path)["primary"]
+    assert (primary["fault"] if primary else "none") in _any(truth["fault"])
+    if "culprit" in truth:
+        assert primary["culprit_ranks"] == truth["culprit"]
+
+
+@pytest.mark.parametrize("name", sorted(TRUTH.get("flight_recorder", {})))
+def test_flight_recorder(shared: Path, tmp_path: Path, name: str) -> None:
+    primary = _diagnose(shared / "data" / name, tmp_path)["primary"]
+    assert (primary["fault"], primary["culprit_ranks"]) == ("comm_hang", TRUTH["flight_recorder"][name]["culprit"])
+
+
+def test_straggler_of_traces(shared: Path, tmp_path: Path) -> None:
+    name = "traces/gloo-straggler-leak"
+    primary = _diagnose(shared / "data" / name / "before", tmp_path)["primary"]
+    assert (primary["fault"], primary["culprit_ranks"]) == ("throughput", [TRUTH["trace"][name]["straggler"]])
