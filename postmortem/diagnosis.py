@@ -105,10 +105,10 @@ def rank_faults(found: Sequence[Finding]) -> list[dict[str, Any]]:
         own = [f for f in found if f.fault == name and f.severity in {"fault", "warning"}]
         if own:
             classes.append(_fault(name, own, found))
+    noticed = any(finding.query.name == "peers_lost" for finding in found)
     for fault in classes:
-        fault["explained_by"] = next(
-            (o["fault"] for o in classes if o is not fault and _explains(o, fault)), None
-        )
+        explaining = (o["fault"] for o in classes if o is not fault and _explains(o, fault, noticed=noticed))
+        fault["explained_by"] = next(explaining, None)
     return sorted(classes, key=_order)
 
 
