@@ -70,9 +70,7 @@ class Table:
     @property
     def arrow(self) -> pa.Schema:
         """The Arrow schema, with the table's version as metadata."""
-        return pa.schema(
-            [column.field for column in self.columns], {"table": self.name, "version": self.version}
-        )
+        return pa.schema([column.field for column in self.columns], {"table": self.name, "version": self.version})
 
     @property
     def ddl(self) -> str:
@@ -89,8 +87,7 @@ class Table:
         """
         given = dict(batch.columns)
         rows = len(next(iter(given.values()))) if given else 0
-        given["run_id"] = pa.array([run_id] * min(rows, 1)).take(pa.array([0] * rows, pa.int32()))
-        given["source"] = pa.array([source] * min(rows, 1)).take(pa.array([0] * rows, pa.int32()))
+        given |= {"run_id": _constant(run_id, rows), "source": _constant(source, rows)}
         unknown = given.keys() - {c.name for c in self.columns}
         if unknown:
             raise DeclarationError(f"Table {self.name} declares no column {', '.join(sorted(unknown))}.")
@@ -99,6 +96,10 @@ class Table:
         if missing:
             raise DeclarationError(f"Table {self.name} needs a value in every row of {', '.join(missing)}.")
         return pa.Table.from_arrays(arrays, schema=self.arrow)
+
+
+def _constant(text: str, rows: int) -> pa.DictionaryArray:
+    return pa.DictionaryArray.from_arrays(pa.repeat(pa.scalar(0, pa.int32()), rows), pa.array([text], pa.string()))
 
 
 def _nulls(column: Column, rows: int) -> pa.Array:
@@ -116,9 +117,7 @@ def _fit(values: Any, column: Column) -> pa.Array | pa.ChunkedArray:
             return pc.dictionary_encode(values.cast(pa.string()))
         return values.cast(wanted)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
-        raise DeclarationError(
-            f"Column {column.name} ({column.type}) cannot hold a value: {error}"
-        ) from error
+        raise DeclarationError(f"Column {column.name} ({column.type}) cannot hold a value: {error}") from error
 
 
 @cache
@@ -145,9 +144,7 @@ def load(path: Path) -> Table:
 
 
 def _column(name: str, spec: Mapping[str, Any]) -> Column:
-    return Column(
-        name, spec["type"], spec.get("unit", ""), spec.get("null", name not in _COMMON), spec["doc"]
-    )
+    return Column(name, spec["type"], spec.get("unit", ""), spec.get("null", name not in _COMMON), spec["doc"])
 
 
 def _check(table: Table, path: Path) -> None:
@@ -163,9 +160,7 @@ def _check(table: Table, path: Path) -> None:
         rule(column.type in TYPES, f"column {column.name} has unknown type {column.type}.")
         rule(bool(column.doc.strip()), f"column {column.name} has no doc.")
         needs_unit = column.type in NUMBERS
-        rule(
-            (column.unit in UNITS) == needs_unit, f"column {column.name} needs a unit out of {sorted(UNITS)}."
-        )
+        rule((column.unit in UNITS) == needs_unit, f"column {column.name} needs a unit out of {sorted(UNITS)}.")
 
 
 def reference() -> str:

@@ -92,7 +92,7 @@ def _inflate(file: IO[bytes]) -> Iterator[bytes | Issue]:
             yield inflater.decompress(data, BLOCK)
             while inflater.unconsumed_tail and not inflater.eof:
                 yield inflater.decompress(inflater.unconsumed_tail, BLOCK)
-            pending = inflater.unused_data and b"" or b""
+            pending = (inflater.unused_data and b"") or b""
             if inflater.eof and inflater.unused_data:
                 pending, inflater = inflater.unused_data, isal_zlib.decompressobj(wbits=31)
                 if not pending.startswith(_GZIP):

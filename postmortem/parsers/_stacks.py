@@ -59,7 +59,7 @@ class Traceback:
         if text.startswith((" ", "\t")) or not text.strip():
             return True
         found = _EXCEPTION.match(text)
-        if found is None or not self.frames and found["name"] == text.split(" ")[0] and " " in found["name"]:
+        if found is None or (not self.frames and found["name"] == text.split(" ")[0] and " " in found["name"]):
             return False
         self.name, self.message, self.last = found["name"], (found["message"] or "").strip(), line
         self.state = "message"

@@ -78,7 +78,7 @@ def _yearless(some: pl.DataFrame) -> list[pl.Series]:
     a, b, c, d, e = syslog.columns
     stated = syslog[e]
     if syslog[a].null_count() < len(syslog):
-        months = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
+        months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
         number = syslog[a].replace_strict({m: f"{i:02}" for i, m in enumerate(months, 1)}, default=None, return_dtype=pl.String)
         other = number + "-" + syslog[b].str.strip_chars().str.zfill(2) + " " + syslog[c]
         day = _first(day, other)

@@ -97,11 +97,11 @@ class Reader:
         if rescue.dropped:
             self.dropped += rescue.dropped
             message = f"{rescue.dropped} damaged stretches of the list of events are left out, each about one event."
-            yield Issue(
-                "malformed", message, offset=self.offset + (rescue.first or 0), dropped=rescue.dropped
-            )
+            yield Issue("malformed", message, offset=self.offset + (rescue.first or 0), dropped=rescue.dropped)
         if rescue.mended:
-            message = f"{rescue.mended} events break the rules of JSON and were mended: quotes, escapes, numbers, encoding."
+            message = (
+                f"{rescue.mended} events break the rules of JSON and were mended: quotes, escapes, numbers, encoding."
+            )
             yield Issue("malformed", message, offset=self.offset)
         self._skip(rescue.used)
         self._closed = rescue.closed

@@ -48,9 +48,7 @@ class Stream:
                 return
             data = (member.unused_data + file.read(BLOCK)).lstrip(b"\0")
             if data and not data.startswith(_GZIP):
-                self._report(
-                    "malformed", "Bytes after the compressed data are no gzip member; they are left out."
-                )
+                self._report("malformed", "Bytes after the compressed data are no gzip member; they are left out.")
                 return
 
     def _report(self, kind: str, message: str) -> None:

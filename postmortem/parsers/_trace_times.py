@@ -75,9 +75,7 @@ class Clock:
             self.flags[name] = self.flags.get(name, 0) + int(new.sum())
         return flag
 
-    def _window(
-        self, start: np.ndarray, length: np.ndarray, used: np.ndarray, has_length: np.ndarray
-    ) -> None:
+    def _window(self, start: np.ndarray, length: np.ndarray, used: np.ndarray, has_length: np.ndarray) -> None:
         if used.any():
             first = int(start[used].min())
             last = int((start + np.where(has_length, length, 0))[used].max())

@@ -18,7 +18,7 @@ _KEYS = (
     "train_micro_batch_size_per_gpu", "train_batch_size", "zero_optimization", "wall_clock_breakdown", "steps_per_print",
     "csv_monitor", "comms_logger", "zero_allow_untested_optimizer", "gradient_accumulation_steps",
 )  # fmt: skip
-_TOP = re.compile(rb'^\s*\{')
+_TOP = re.compile(rb"^\s*\{")
 _LIMIT = 16 << 20
 
 

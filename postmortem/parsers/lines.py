@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import polars as pl
+import pyarrow as pa
 
 from postmortem import schema
 from postmortem.formats import ascii_classes, patterns

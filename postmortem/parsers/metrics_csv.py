@@ -7,8 +7,8 @@ import io
 import re
 from collections.abc import Iterator
 
-from postmortem.parsers.csv_monitor import named
 from postmortem.parsers._read import Block, blocks
+from postmortem.parsers.csv_monitor import named
 from postmortem.parsers.trainer_state import batch, rows
 from postmortem.records import Issue, Parsed, Source
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from postmortem.parsers._emit import plain
-from postmortem.parsers._read import Block, blocks
+from postmortem.parsers._read import blocks
 from postmortem.records import Batch, Issue, Parsed, Source
 
 FORMAT = "nvidia_smi"

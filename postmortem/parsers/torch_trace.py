@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -27,9 +28,7 @@ DOC = "PyTorch profiler (Kineto) traces, .json or .json.gz, of every version sin
 _OBJECT = re.compile(
     rb'\A(?:\xef\xbb\xbf)?\s*\{.*"(?:traceEvents|deviceProperties|baseTimeNanoseconds)"\s*:', re.DOTALL
 )
-_LIST = re.compile(
-    rb'\A(?:\xef\xbb\xbf)?\s*\[\s*\{(?=.{0,2000}?"ph"\s*:\s*")(?=.{0,2000}?"(?:ts|pid)"\s*:)', re.DOTALL
-)
+_LIST = re.compile(rb'\A(?:\xef\xbb\xbf)?\s*\[\s*\{(?=.{0,2000}?"ph"\s*:\s*")(?=.{0,2000}?"(?:ts|pid)"\s*:)', re.DOTALL)
 _TAIL = 4 << 20  # B at the end of the file that may hold metadata
 _FLAGS = {
     "zero": "have time 0, which is how Kineto writes a time it does not know",
@@ -81,9 +80,7 @@ class _Counts:
     def add(self, cells: columns.Columns) -> None:
         """Count a batch; the traced process is the one that most CPU operators belong to."""
         self.events += len(cells["ph"])
-        chosen = pc.is_in(
-            cells["cat"].cast(pa.string()), pa.array(["cpu_op", "user_annotation", "cuda_runtime"])
-        )
+        chosen = pc.is_in(cells["cat"].cast(pa.string()), pa.array(["cpu_op", "user_annotation", "cuda_runtime"]))
         for entry in cells["pid"].filter(chosen).value_counts().to_pylist():
             self.pids[entry["values"]] += entry["counts"]
 
@@ -113,8 +110,9 @@ def _events(piece: Piece, clock: Clock, rank: int | None, counts: _Counts) -> Ba
     cells = columns.columns(piece.text, piece.events, clock)
     first = counts.events
     counts.add(cells)
-    cells["ordinal"] = pa.array(range(first, counts.events), pa.int64())
-    cells["rank"] = pa.array([rank], pa.int32()).take(pa.array([0] * (counts.events - first), pa.int32()))
+    cells["ordinal"] = pa.array(np.arange(first, counts.events, dtype=np.int64))
+    if rank is not None:
+        cells["rank"] = pa.array(np.full(counts.events - first, rank, np.int32))
     return Batch("trace_event", cells)
 
 
@@ -134,9 +132,7 @@ def _warnings(clock: Clock, early: dict[str, Any], stated: dict[str, Any]) -> It
         )
 
 
-def _summary(
-    source: Source, stated: dict[str, Any], clock: Clock, counts: _Counts, dropped: int
-) -> Iterator[Batch]:
+def _summary(source: Source, stated: dict[str, Any], clock: Clock, counts: _Counts, dropped: int) -> Iterator[Batch]:
     who = _who(source, stated, counts.pid)
     yield Batch(
         "trace",

@@ -39,4 +39,5 @@ def ask(traced):
     def run(sql, *runs):
         return traced(*runs).sql(sql).to_pylist()
 
+    run.tables = lambda sql, *runs: traced(*runs).sql(sql)
     return run
