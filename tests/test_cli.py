@@ -120,11 +120,16 @@ def test_demo_ends_with_the_path_of_a_report(tmp_path: Path) -> None:
     assert report.read_text().lstrip().lower().startswith("<!doctype html>")
 
 
-def test_a_gate_fails_on_its_verdict_only(tmp_path: Path) -> None:
-    store = tmp_path / "store"
-    pair = [SAMPLES / "oom_masked/before", SAMPLES / "oom_masked/after"]
-    run("ingest", *pair, "--store", store)
+def test_a_gate_fails_on_its_verdict_only_and_python_gives_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run("ingest", SAMPLES / "oom_masked/before", SAMPLES / "oom_masked/after", cwd=tmp_path)
     for verdicts, code in (("masked,regressed", 1), ("not fixed", 0)):
-        done = run("compare", "before", "after", "--store", store, "--json", "--fail-on", verdicts)
-        assert json.loads(done.stdout)["verdict"] == "masked"
+        done = run("compare", "before", "after", "--json", "--fail-on", verdicts, cwd=tmp_path)
+        document = json.loads(done.stdout)
+        assert document["verdict"] == "masked"
         assert done.returncode == code, done.stderr
+    (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    exec(compile(example, "README.md", "exec"), {})
+    assert capsys.readouterr().out == f"{document['verdict']} {document['why']}\n"

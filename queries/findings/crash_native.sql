@@ -37,6 +37,9 @@ expect = "rank"
 SELECT rank, code, time, source, line
 FROM events
 WHERE
-    kind IN ('exit', 'signal') AND code IN (-4, -6, -7, -8, -11, 132, 134, 135, 136, 139)
+    (
+        (kind IN ('exit', 'signal') AND code IN (-4, -6, -7, -8, -11, 132, 134, 135, 136, 139))
+        OR (kind = 'signal' AND code IN (4, 6, 7, 8, 11))
+    )
     AND NOT EXISTS (SELECT 1 FROM events AS w WHERE w.kind IN ('watchdog', 'exception', 'oom'))
 ORDER BY time NULLS LAST, source, line
