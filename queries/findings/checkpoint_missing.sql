@@ -48,6 +48,22 @@ tag | role    | dp | mp | source                              | text
 hf  | weights |    |    | hf/model-00002-of-00002.safetensors | hf/model.safetensors.index.json names hf/model-00002-of-00002.safetensors, which is missing
 """
 [[case]]
+name = "a file of a distributed checkpoint is shorter than its metadata says"
+given.source = """
+source          | bytes
+d/__0_0.distcp  | 100
+d/__1_0.distcp  | 100
+"""
+given.checkpoint_parameter = """
+source      | kind  | name | file         | offset | bytes
+d/.metadata | chunk | a    | __0_0.distcp | 0      | 100
+d/.metadata | chunk | b    | __1_0.distcp | 60     | 50
+"""
+expect = """
+tag | role | source         | text
+d   | dcp  | d/__1_0.distcp | d/.metadata needs 110 bytes of d/__1_0.distcp, which has 100
+"""
+[[case]]
 name = "all there; weights kept without optimizer states of an older tag; an unsettled tag"
 given.checkpoint_tag = """
 checkpoint | tag | width | parallel | zero_stage | optimizers | settled | named
@@ -130,6 +146,19 @@ absent AS (
         ON
             indexed.run_id = source.run_id
             AND source.source = CASE WHEN indexed.folder = '.' THEN indexed.file ELSE indexed.folder || '/' || indexed.file END
+),
+
+-- Pieces that .metadata places beyond the end of their file.
+beyond AS (
+    SELECT
+        p.run_id, p.source AS named_by, source.source AS path, max(p."offset" + p.bytes) AS wanted, max(source.bytes) AS bytes
+    FROM checkpoint_parameter AS p
+    INNER JOIN source
+        ON
+            p.run_id = source.run_id
+            AND source.source = coalesce(nullif(regexp_extract(p.source, '^(.*/)[^/]*$', 1), ''), '') || p.file
+    WHERE p.kind = 'chunk' AND p."offset" + p.bytes > source.bytes
+    GROUP BY p.run_id, p.source, source.source
 )
 
 SELECT
@@ -145,4 +174,9 @@ LEFT JOIN there
 UNION ALL
 SELECT regexp_replace(folder, '^.*/', ''), 'weights', NULL, NULL, path, named_by || ' names ' || path || ', which is missing'
 FROM absent
+UNION ALL
+SELECT
+    regexp_extract(path, '([^/]*)/[^/]*$', 1), 'dcp', NULL, NULL, path,
+    named_by || ' needs ' || wanted || ' bytes of ' || path || ', which has ' || bytes
+FROM beyond
 ORDER BY source, role, dp, mp

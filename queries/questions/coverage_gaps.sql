@@ -1,6 +1,6 @@
 /*---
 title = "What is missing, in sentences"
-reads = ["rank_evidence", "coverage", "run_summary"]
+reads = ["rank_evidence", "coverage", "run_summary", "checkpoint_file"]
 [returns]
 run_id = "VARCHAR"
 sentence = "VARCHAR"
@@ -38,6 +38,25 @@ rank | log  | trace | dump
 0    | true | false | false
 """
 expect = "sentence"
+[[case]]
+name = "a large checkpoint file was read for its structure only"
+given.run_summary = """
+name | world_size
+run  | 1
+"""
+given.rank_evidence = """
+rank | log
+0    | true
+"""
+given.checkpoint_file = """
+source | checked   | status
+a      | structure | complete
+b      | values    | complete
+"""
+expect = """
+sentence
+The tensors of 1 checkpoint files were not read, only their structure; ingest with --checkpoints deep reads them.
+"""
 ---*/
 WITH kinds AS (
     SELECT run_id, rank, 'log' AS kind, log AS there FROM rank_evidence
@@ -76,4 +95,11 @@ UNION ALL
 SELECT name, 'Nothing states how many ranks the job had.'
 FROM run_summary
 WHERE world_size IS NULL
+UNION ALL
+SELECT
+    run_id,
+    printf('The tensors of %d checkpoint files were not read, only their structure; ingest with --checkpoints deep reads them.', count(*))
+FROM checkpoint_file
+WHERE checked = 'structure' AND status = 'complete'
+GROUP BY run_id
 ORDER BY run_id, sentence
