@@ -153,7 +153,7 @@ def test_every_bit_outside_of_the_data_matters(shared):
         data = bytearray(whole)
         data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
         found = torch_checkpoint._torch_file.read(io.BytesIO(data), len(data), bytes(data[:64]))
-        assert found.defects or torch_checkpoint._checksums(io.BytesIO(data), found)
+        assert found.defects or torch_checkpoint.checksums(io.BytesIO(data), found)
 
 
 def test_a_truncated_file_gives_what_is_whole(shared, tmp_path):
@@ -278,6 +278,25 @@ def test_distributed_checkpoint_metadata(tmp_path):
     assert issues == []
     row = tables["checkpoint_parameter"][0]
     assert (row["name"], row["file"], row["offset"], row["bytes"]) == ("w", "__0_0.distcp", 5, 7)
+
+
+def test_items_of_a_distributed_checkpoint(tmp_path):
+    one = write_zip(tmp_path / "archive.pt", tensor(4), {"0": np.arange(4, dtype="<f4").tobytes()}).read_bytes()
+    two = write_zip(tmp_path / "archive.pt", tensor(2), {"0": np.array([3, 4], "<f4").tobytes()}).read_bytes()
+    path = tmp_path / "__0_0.distcp"
+    path.write_bytes(one + two)
+    tables, issues = rows(dcp, path, "c/__0_0.distcp")
+    assert issues == []
+    assert [(row["path"], row["max"], row["l2"]) for row in tables["checkpoint_tensor"]][1] == (str(len(one)), 4, 5)
+    place = tables["checkpoint_tensor"][1]["offset"]
+    bad = bytearray(one + two)
+    bad[place] ^= 1
+    path.write_bytes(bad)
+    tables, _ = rows(dcp, path, "c/__0_0.distcp")
+    file = tables["checkpoint_file"][0]
+    assert (file["status"], file["offset"], file["end"]) == ("damaged", place, place + 8)
+    path.write_bytes((one + two)[:-9])
+    assert rows(dcp, path, "c/__0_0.distcp")[0]["checkpoint_file"][0]["status"] == "truncated"
 
 
 def _overlapping(path: Path) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, BinaryIO
 
 from postmortem.parsers import _values
+from postmortem.parsers._checkpoint_rows import leaf_tensors
+from postmortem.parsers._torch_file import TorchFile
 from postmortem.parsers._torch_zip import Defect
 from postmortem.records import Batch, Issue, Parsed, Source
 
@@ -37,9 +39,21 @@ def values(file: BinaryIO, offset: int, size: int, dtype: str) -> dict[str, Any]
     return found
 
 
-def verdict(
-    source: Source, container: str, defects: Sequence[Defect], *, deep: bool, **facts: Any
-) -> Iterator[Parsed]:
+def checksums(file: BinaryIO, found: TorchFile) -> list[Defect]:
+    """Compare every storage with the checksum that was written."""
+    users: dict[str, str] = {}
+    for path, leaf in leaf_tensors(found.value) if found.value is not None else []:
+        users.setdefault(leaf.storage.key, path)
+    defects = []
+    for key, record in found.records.items():
+        if record.crc is not None and _values.crc32(file, record.offset, record.size) != record.crc:
+            where = f"storage {key[:40]} ({users[key]})" if key in users else f"storage {key[:40]}"
+            message = f"{where} does not have the checksum that was written"
+            defects.append(Defect("damaged", message, record.offset, record.offset + record.size))
+    return defects
+
+
+def verdict(source: Source, container: str, defects: Sequence[Defect], *, deep: bool, **facts: Any) -> Iterator[Parsed]:
     """One issue per defect, and the file's row; `facts` are further columns."""
     ranked = sorted(defects, key=lambda defect: _WORST[defect.kind])
     for defect in ranked:

@@ -63,9 +63,7 @@ class Tensor:
     def dense(self) -> bool:
         """Whether its elements are one gapless range of the storage, in whatever order."""
         span = 1
-        for step, size in sorted(
-            (step, size) for step, size in zip(self.stride, self.shape, strict=True) if size != 1
-        ):
+        for step, size in sorted((step, size) for step, size in zip(self.stride, self.shape, strict=True) if size != 1):
             if step != span:
                 return False
             span *= size

@@ -87,10 +87,19 @@ def _salvage(file: BinaryIO, size: int, found: TorchFile, archive: Archive) -> N
     if first is None or not first[0].endswith("/data.pkl"):
         return
     end = _unpickle(file, found, first[1], None)
-    sizes = {f"data/{held.key}": held.bytes for held in found.storages.values()} | {
-        "data.pkl": end - first[1]
-    }
+    sizes = {f"data/{held.key}": held.bytes for held in found.storages.values()} | {"data.pkl": end - first[1]}
     _torch_zip.salvage(file, size, sizes, archive)
+
+
+def size_of_first(file: BinaryIO, size: int) -> int | None:
+    """Size of the zip file of torch.save at the start of `file`, where others may follow it; None if unclear."""
+    found, archive = TorchFile("zip"), Archive()
+    _salvage(file, size, found, archive)
+    if not archive.records:
+        return None
+    last = max(archive.records.values(), key=lambda record: record.offset)
+    end = last.offset + last.size
+    return next((s for tail in (0, 16, 24) if (s := _torch_zip.item_size(file, end + tail)) is not None), None)
 
 
 def _sort_out(file: BinaryIO, found: TorchFile, archive: Archive) -> None:
@@ -129,9 +138,7 @@ def _legacy(file: BinaryIO, size: int) -> TorchFile:
     info = values[2] if isinstance(values[2], Mapping) else {}
     found.little_endian = info.get("little_endian") is not False
     if not isinstance(keys, list) or not all(str(key) in found.storages for key in keys):
-        found.defects.append(
-            Defect("damaged", "its list of storages does not fit its structure", position, size)
-        )
+        found.defects.append(Defect("damaged", "its list of storages does not fit its structure", position, size))
         return found
     for key in map(str, keys):
         position = _legacy_storage(file, size, found, key, position)

@@ -114,9 +114,7 @@ def read(file: BinaryIO, size: int) -> Archive:
         name = entry.name[len(archive.stem) + 1 :]
         archive.records[name] = Record(name, offset, entry.size, None if zeroed else entry.crc)
     if position not in (-1, start):
-        archive.defects.append(
-            Defect("damaged", "bytes before the directory belong to no entry", position, start)
-        )
+        archive.defects.append(Defect("damaged", "bytes before the directory belong to no entry", position, start))
     archive.defects += _odd_fields(entries)
     archive.defects += _combined(file, archive, start, stop)
     return archive
@@ -139,10 +137,7 @@ def _end(file: BinaryIO, size: int) -> tuple[int, int, int]:
     if tail[place + END.size :].strip(b"\0") or comment or disk or first or here != count:
         raise _Bad("damaged", "the end record of the zip directory is damaged", position, size)
     stop = position
-    if (
-        position >= LOCATOR.size + END64.size
-        and tail[place - LOCATOR.size : place - LOCATOR.size + 4] == b"PK\x06\x07"
-    ):
+    if position >= LOCATOR.size + END64.size and tail[place - LOCATOR.size : place - LOCATOR.size + 4] == b"PK\x06\x07":
         count, length, start, stop = _end64(file, position - LOCATOR.size, (count, length, start))
     if start + length != stop or length > _MAX_DIRECTORY or count > MAX_ENTRIES:
         raise _Bad("damaged", "the zip directory is not where its end record says", position, size)
@@ -155,19 +150,9 @@ def _end64(file: BinaryIO, locator: int, small: tuple[int, int, int]) -> tuple[i
     if len(raw) < END64.size or disk or disks != 1:
         raise _Bad("damaged", "the zip64 locator is damaged", locator, locator + LOCATOR.size)
     sign, length, _made, _needed, disk, first, here, count, size, start = END64.unpack(raw)
-    agree = all(
-        a in (b & _UNSET, b & 0xFFFF, _UNSET, 0xFFFF)
-        for a, b in zip(small, (count, size, start), strict=True)
-    )
+    agree = all(a in (b & _UNSET, b & 0xFFFF, _UNSET, 0xFFFF) for a, b in zip(small, (count, size, start), strict=True))
     versions = (_made, _needed) == (0x031E, 0x002D)  # what miniz writes
-    if (
-        sign != b"PK\x06\x06"
-        or length != END64.size - 12
-        or disk
-        or first
-        or here != count
-        or not (agree and versions)
-    ):
+    if sign != b"PK\x06\x06" or length != END64.size - 12 or disk or first or here != count or not (agree and versions):
         raise _Bad("damaged", "the zip64 end record is damaged", place, locator)
     return count, size, start, place
 
@@ -199,9 +184,7 @@ def _entry(raw: bytes, position: int, start: int) -> _Entry:
     if packed != size or (crc and not size):
         raise _Bad("refused", "an entry lies about its size", at, end)
     text = name.decode("utf-8", "replace")
-    return _Entry(
-        text, name, made, needed, flags, time, date, (disk, internal, external), crc, size, header, at
-    )
+    return _Entry(text, name, made, needed, flags, time, date, (disk, internal, external), crc, size, header, at)
 
 
 def _wide(extra: bytes, packed: int, size: int, header: int) -> tuple[int, int, int]:
@@ -210,9 +193,7 @@ def _wide(extra: bytes, packed: int, size: int, header: int) -> tuple[int, int, 
     while position + 4 <= len(extra):
         kind, length = struct.unpack_from("<2H", extra, position)
         if kind == 1:
-            wide = iter(
-                struct.unpack_from(f"<{min(length, len(extra) - position - 4) // 8}Q", extra, position + 4)
-            )
+            wide = iter(struct.unpack_from(f"<{min(length, len(extra) - position - 4) // 8}Q", extra, position + 4))
             values = [next(wide, value) if value == _UNSET else value for value in (size, packed, header)]
             return values[1], values[0], values[2]
         position += 4 + length
@@ -300,22 +281,16 @@ def _descriptor(file: BinaryIO, entry: _Entry, offset: int) -> None:
     if not length:
         return
     raw = _at(file, offset, length)
-    wanted = struct.pack(
-        "<4sIQQ" if length == 24 else "<4sIII", b"PK\x07\x08", entry.crc, entry.size, entry.size
-    )
+    wanted = struct.pack("<4sIQQ" if length == 24 else "<4sIII", b"PK\x07\x08", entry.crc, entry.size, entry.size)
     if raw != wanted:
-        raise _Bad(
-            "damaged", "checksum or size behind an entry differ from the directory", offset, offset + length
-        )
+        raise _Bad("damaged", "checksum or size behind an entry differ from the directory", offset, offset + length)
 
 
 def _odd_fields(entries: list[_Entry]) -> list[Defect]:
     """Directory entries whose fixed fields differ from those of all others."""
     if not _plain(entries[0]) and not _plain(entries[-1]):
         return []
-    shapes = [
-        (e.made, e.needed not in (0, 20, 45), e.flags & ~8, e.time, e.date, e.attributes) for e in entries
-    ]
+    shapes = [(e.made, e.needed not in (0, 20, 45), e.flags & ~8, e.time, e.date, e.attributes) for e in entries]
     usual = max(set(shapes), key=shapes.count)
     message = "a field of a directory entry differs from all others"
     return [
@@ -380,6 +355,22 @@ def salvage(file: BinaryIO, size: int, sizes: Mapping[str, int], archive: Archiv
         crc = int.from_bytes(tail[4:8], "little") if good else None
         archive.records[name] = Record(name, offset, length, crc)
         position = offset + length + len(tail)
+
+
+def item_size(file: BinaryIO, start: int) -> int | None:
+    """Give the size of an archive that other bytes may follow, from where its last record ends; None if unclear."""
+    position = start
+    for _ in range(MAX_ENTRIES):
+        raw = _at(file, position, CENTRAL.size)
+        if raw[:4] == b"PK\x01\x02" and len(raw) == CENTRAL.size:
+            position += CENTRAL.size + sum(CENTRAL.unpack(raw)[10:13])
+        elif raw[:4] == b"PK\x06\x06":
+            position += END64.size
+        elif raw[:4] == b"PK\x06\x07":
+            position += LOCATOR.size
+        else:
+            return position + END.size if raw[:4] == b"PK\x05\x06" else None
+    return None
 
 
 def first_record(file: BinaryIO) -> tuple[str, int] | None:

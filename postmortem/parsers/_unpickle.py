@@ -77,9 +77,7 @@ class Inert:
     def attributes(self) -> Mapping[str, Any]:
         """Give the instance's attributes as far as its state is a dict, or a (dict, slots dict) pair."""
         parts = self.state if isinstance(self.state, tuple) else (self.state,)
-        return {
-            k: v for part in parts if isinstance(part, dict) for k, v in part.items() if isinstance(k, str)
-        }
+        return {k: v for part in parts if isinstance(part, dict) for k, v in part.items() if isinstance(k, str)}
 
 
 def load(
@@ -142,9 +140,7 @@ def _children(value: Any) -> list[Any]:
     if isinstance(value, list | tuple):
         return [v for v in value if isinstance(v, _CONTAINERS)]
     if isinstance(value, dict):
-        return [v for v in value.values() if isinstance(v, _CONTAINERS)] + [
-            k for k in value if isinstance(k, _KEYS)
-        ]
+        return [v for v in value.values() if isinstance(v, _CONTAINERS)] + [k for k in value if isinstance(k, _KEYS)]
     pairs = [v for pair in value.pairs for v in pair] if isinstance(value, Inert) else []
     parts = [*value.args, value.state, *value.items, *pairs] if isinstance(value, Inert) else []
     return [v for v in parts if isinstance(v, _CONTAINERS)]

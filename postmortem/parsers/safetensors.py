@@ -95,9 +95,7 @@ def _weights(source: Source, file: BinaryIO) -> Iterator[Parsed]:
     yield from batch("checkpoint_tensor", tensors)
     held = sum(row["bytes"] for row in tensors)
     facts = {"storages": len(tensors), "storage_bytes": held, "tensors": len(tensors), "content": "weights"}
-    yield from verdict(
-        source, "safetensors", defects, deep=deep, recovered_bytes=min(held, source.bytes), **facts
-    )
+    yield from verdict(source, "safetensors", defects, deep=deep, recovered_bytes=min(held, source.bytes), **facts)
 
 
 def _tensor(name: str, entry: Any, base: int) -> dict[str, Any] | None:
@@ -126,9 +124,7 @@ def _fit(source: Source, tensors: list[dict[str, Any]], entries: int, base: int)
     ranges = sorted((row["offset"], row["offset"] + row["bytes"]) for row in tensors)
     end = max([base, *(stop for _, stop in ranges)])
     if end > source.bytes:
-        return [
-            Defect("truncated", f"it ends {end - source.bytes} bytes too early", source.bytes, source.bytes)
-        ]
+        return [Defect("truncated", f"it ends {end - source.bytes} bytes too early", source.bytes, source.bytes)]
     chain = pairwise([(base, base), *ranges, (source.bytes, source.bytes)])
     return [
         Defect(

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 
 from postmortem.parsers import _checkpoint_rows as rows
 from postmortem.parsers import _torch_file, _values
-from postmortem.parsers._checkpoint_file import batch, is_deep, values, verdict
+from postmortem.parsers._checkpoint_file import batch, checksums, is_deep, values, verdict
 from postmortem.parsers._tensors import ITEMSIZE, Tensor
 from postmortem.parsers._torch_file import LEGACY, TorchFile
 from postmortem.parsers._torch_zip import Defect, Record
@@ -48,7 +48,7 @@ def parse(source: Source) -> Iterator[Parsed]:
         found = _torch_file.read(file, source.bytes, head)
         deep = is_deep(source)
         if deep:
-            found.defects += _checksums(file, found)
+            found.defects += checksums(file, found)
         yield from _contents(file, source, found, deep)
         yield from _verdict(source, found, deep)
 
@@ -61,29 +61,12 @@ def _foreign(source: Source, head: bytes) -> Iterator[Parsed]:
     yield from _verdict(source, found, deep=False)
 
 
-def _checksums(file: BinaryIO, found: TorchFile) -> list[Defect]:
-    users: dict[str, str] = {}
-    for path, leaf in rows.leaf_tensors(found.value) if found.value is not None else []:
-        users.setdefault(leaf.storage.key, path)
-    defects = []
-    for key, record in found.records.items():
-        if record.crc is not None and _values.crc32(file, record.offset, record.size) != record.crc:
-            where = f"storage {key[:40]} ({users[key]})" if key in users else f"storage {key[:40]}"
-            message = f"{where} does not have the checksum that was written"
-            defects.append(Defect("damaged", message, record.offset, record.offset + record.size))
-    return defects
-
-
 def _contents(file: BinaryIO, source: Source, found: TorchFile, deep: bool) -> Iterator[Parsed]:
     if found.value is None:
         return
     value = found.value
     buffers = value.get("buffer_names") if isinstance(value, Mapping) else None
-    named = (
-        frozenset(name for name in buffers if isinstance(name, str))
-        if isinstance(buffers, list)
-        else frozenset()
-    )
+    named = frozenset(name for name in buffers if isinstance(name, str)) if isinstance(buffers, list) else frozenset()
     leaves = rows.walk(value)
     masters: dict[int, tuple[Tensor, Record]] = {}
     while part := list(islice(leaves, _BATCH)):
@@ -93,12 +76,7 @@ def _contents(file: BinaryIO, source: Source, found: TorchFile, deep: bool) -> I
                 tensors.append(row := _tensor_row(file, source.path, found, (path, leaf), named, deep))
                 states += _scalar_row(file, found, path, leaf)
                 record = found.records.get(leaf.storage.key)
-                if (
-                    row["kind"] == "fp32"
-                    and row["group"] is not None
-                    and record
-                    and row["offset"] is not None
-                ):
+                if row["kind"] == "fp32" and row["group"] is not None and record and row["offset"] is not None:
                     masters.setdefault(row["group"], (leaf, record))
             elif not _is_parameter_map(path):
                 states.append({"key": path, "value": rows.as_json(path, leaf)})
@@ -112,9 +90,7 @@ def _contents(file: BinaryIO, source: Source, found: TorchFile, deep: bool) -> I
 
 
 def _is_parameter_map(path: str) -> bool:
-    return bool(
-        re.match(r"param_shapes\.|frozen_param_shapes\.|optimizer_state_dict\.param_slice_mappings\.", path)
-    )
+    return bool(re.match(r"param_shapes\.|frozen_param_shapes\.|optimizer_state_dict\.param_slice_mappings\.", path))
 
 
 def _tensor_row(
