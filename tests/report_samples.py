@@ -142,6 +142,7 @@ def _rows(side: str, ranks: int) -> dict[str, Rows]:
         "step_time": slow, "curve": curve, "nonfinite": nan if bad else [], "memory_curve": memory, "lateness": lateness,
         "timeline": _events() if bad else [],
         "step_phases": [{"phase": p, "ms": ms, "n": 40} for p, ms in (("computing", 90.0), ("communication", 50.0 + 154 * bad))],
+        "checkpoint_grid": _shards(ranks),
         "waits": [{"blocker": 3, "operation": "all_reduce", "seq": 68, "reason": "not joined", "known": True,
                    "waiters": [r for r in range(ranks) if r != 3]}] if bad else [],
         "collective_progress": [
@@ -165,10 +166,34 @@ def _events() -> Rows:
 
 
 def data(sides: Sequence[str] = ("before", "after"), ranks: int = 8) -> Data:
-    return {
+    found = {
         side: {
             name: Result(name, name, f"SELECT 1 AS {name} WHERE 1 < 2", rows)
             for name, rows in _rows(side, ranks).items()
         }
         for side in sides
     }
+    return Data(
+        found,
+        {name: Result(name, name, "SELECT 2", rows) for name, rows in _pair(ranks).items()} if len(sides) > 1 else {},
+    )
+
+
+def _shards(ranks: int) -> Rows:
+    return [
+        {"root": "checkpoints", "tag": f"global_step{s}", "step": s, "role": "optimizer", "dp": r, "mp": 0, "rank": r,
+         "state": "damaged" if (r, s) == (1, 40) else "complete", "checked": "values", "source": f"checkpoints/{s}/{r}.pt",
+         "bytes": 154565, "offset": 7, "end": 8, "text": "CRC differs" if (r, s) == (1, 40) else None}
+        for s in (20, 40) for r in range(ranks)
+    ]  # fmt: skip
+
+
+def _pair(ranks: int) -> dict[str, Rows]:
+    part = {"twins": True, "why": None, "step": 21, "metric": "loss", "rank": 0, "tag": "global_step20", "tag_step": 20,
+            "shard_ranks": [2], "text": "twins that part at step 21"}  # fmt: skip
+    return {
+        "twin_divergence": [part],
+        "twin_metrics": [{"name": n, "step": s, "difference": 0.0 if s < 21 else 0.01 * s, "rank": 0} for n in ("loss", "grad_norm") for s in range(1, 41)],
+        "twin_shards": [{"tag": "global_step20", "step": 20, "role": "optimizer", "dp": r, "mp": 0, "rank": r, "tensors": 4,
+                         "differing": int(r == 2)} for r in range(ranks)],
+    }  # fmt: skip

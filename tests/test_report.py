@@ -7,7 +7,7 @@ import hashlib
 import itertools
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from html.parser import HTMLParser
 from typing import Any, cast
 
@@ -82,17 +82,18 @@ def poison(value: Any, text: Texts) -> Any:
 
 
 def poisoned_data(text: Texts) -> Data:
-    return {
-        side: {
-            n: Result(n, result.title, result.sql, [_poison_row(row, text) for row in result.rows])
-            for n, result in found.items()
+    def poisoned(found: Mapping[str, Result]) -> dict[str, Result]:
+        return {
+            name: Result(name, result.title, result.sql, [_poison_row(row, text) for row in result.rows])
+            for name, result in found.items()
         }
-        for side, found in samples.data().items()
-    }
+
+    clean = samples.data()
+    return Data({side: poisoned(found) for side, found in clean.sides.items()}, poisoned(clean.pair))
 
 
 def _poison_row(row: Row, text: Texts) -> Row:
-    free = {"message", "source"} | ({"kind", "name"} if "role" in row else set())
+    free = {"message", "source", "text"} | ({"kind", "name"} if "role" in row else set())
     changed = {key: text() if key in free else value for key, value in row.items()}
     if "series" in row:  # stays apart from the other series, and in their order
         changed["series"] = row["series"] + PAYLOADS[0]
@@ -153,16 +154,8 @@ def test_every_chart_is_drawn(page: str) -> None:
     assert "could not be drawn" not in page
     names = re.findall(r'<figure id="chart-([^"]+)" data-spec', page)
     assert names == [
-        "step-time",
-        "ranks",
-        "phases",
-        "waits",
-        "progress",
-        "timeline",
-        "loss",
-        "grad-norm",
-        "memory",
-    ]
+        "step-time", "ranks", "phases", "waits", "progress", "timeline", "loss", "grad-norm", "memory", "twins", "checkpoints",
+    ]  # fmt: skip
 
 
 def test_charts_keep_to_the_schema_of_vega_lite() -> None:
@@ -223,7 +216,7 @@ def test_what_is_not_finite_is_a_mark_and_never_in_json(page: str) -> None:
 
 def test_a_document_with_nothing_in_it_still_gives_a_page() -> None:
     for document in ({"schema": "postmortem.diagnosis/1", "run": {}}, {"schema": "postmortem.comparison/1"}):
-        assert "</html>" in report.html(document, {})
+        assert "</html>" in report.html(document, Data())
         assert report.markdown(document)
 
 

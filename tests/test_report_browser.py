@@ -29,7 +29,19 @@ FLAGS = (
     "--disable-component-update --disable-sync --hide-scrollbars"
 )
 JENKINS = "sandbox; default-src 'none'; img-src 'self'; style-src 'self'"
-CHARTS = ["step-time", "ranks", "phases", "waits", "progress", "timeline", "loss", "grad-norm", "memory"]
+CHARTS = [
+    "step-time",
+    "ranks",
+    "phases",
+    "waits",
+    "progress",
+    "timeline",
+    "loss",
+    "grad-norm",
+    "memory",
+    "twins",
+    "checkpoints",
+]
 
 
 class Browser:
@@ -193,7 +205,7 @@ def test_print_cuts_no_chart_and_opens_what_is_folded(browser: Browser, folder: 
         )
         assert wide == 0
         hidden = browser.run(
-            "return [...document.querySelectorAll('details:not(.sql) table')].filter(t => t.checkVisibility && !t.getClientRects().length).length"
+            "return [...document.querySelectorAll('details:not(.sql):not(.data) table')].filter(t => t.checkVisibility && !t.getClientRects().length).length"
         )
         assert hidden == 0
         pdf = base64.b64decode(

@@ -59,7 +59,12 @@ def write(
     views = _sessions(session)
     hide = _redactor(document, views) if redact else Redactor(names=False)
     if html:
-        _save(html, globals()["html"](document, gather(views), static=static, redact=hide))
+        _save(
+            html,
+            globals()["html"](
+                document, gather(views, session if len(session.runs) > 1 else None), static=static, redact=hide
+            ),
+        )
     if markdown:
         _save(markdown, globals()["markdown"](document, redact=hide))
     if as_json:

@@ -3,7 +3,7 @@
 (() => {
   const closed = [];
   addEventListener("beforeprint", () => {
-    for (const d of document.querySelectorAll("details:not([open]):not(.sql)")) { d.open = true; closed.push(d); }
+    for (const d of document.querySelectorAll("details:not([open]):not(.sql):not(.data)")) { d.open = true; closed.push(d); }
   });
   addEventListener("afterprint", () => { while (closed.length) closed.pop().open = false; });
   if (typeof vegaEmbed !== "function") return;

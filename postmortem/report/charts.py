@@ -58,7 +58,7 @@ class Marks:
 def queried(data: Data, *queries: str) -> tuple[str, dict[str, Sequence[Row]]]:
     """The first of the queries that answers on most sides, and its rows per side that has any."""
     answers = {
-        q: {side: found[q].rows for side, found in data.items() if q in found and found[q].rows} for q in queries
+        q: {side: found[q].rows for side, found in data.sides.items() if q in found and found[q].rows} for q in queries
     }
     best = max(queries, key=lambda q: len(answers[q]))
     return best, answers[best]

@@ -30,7 +30,7 @@ def step_time(data: Data, extra: Marks) -> Figure | None:
     query, found = queried(data, "step_time", "step_time_measured")
     if not found:
         return None
-    sides = list(data)
+    sides = list(data.sides)
     scale, unit = (1e-3, "s") if typical_step(data) >= 2000 else (1.0, "ms")
     raw = [p for side, rows in found.items() for p in points(side, rows, scale)]
     trend = [p for side, rows in found.items() for p in trends(side, rows, scale)]
@@ -120,7 +120,7 @@ def _curve(data: Data, extra: Marks, name: str, title: str) -> Figure | None:
     raw = [p for side, rows in found.items() for p in points(side, rows)]
     if not raw and not bad:
         return None
-    sides = list(data)
+    sides = list(data.sides)
     y = y_axis(title.lower(), [p["value"] for p in raw], zero=False)
     tips = [alt.Tooltip("run:N"), alt.Tooltip("step:Q"), alt.Tooltip("value:Q", title=title.lower())]
     layers: list[alt.Chart] = [
@@ -181,7 +181,7 @@ def memory(data: Data, extra: Marks) -> Figure | None:
     _, found = queried(data, "memory_curve")
     if not found:
         return None
-    sides = list(data)
+    sides = list(data.sides)
     kind = _kind(found, extra)
     rows = [{"run": s, **r} for s, some in found.items() for r in some if r["kind"] == kind]
     top = max(row["bytes"] for row in rows)

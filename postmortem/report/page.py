@@ -15,7 +15,7 @@ from altair.utils.schemapi import debug_mode
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from postmortem.query import queries
-from postmortem.report import charts, curves, ranks, svg, view, waiting, words
+from postmortem.report import charts, checkpoints, curves, ranks, svg, view, waiting, words
 from postmortem.report.data import Data, Result
 from postmortem.report.model import Document, Page, sides
 
@@ -78,7 +78,7 @@ def _fill(
 
 _CHARTS: Sequence[Callable[[Data, charts.Marks], charts.Figure | None]] = (
     curves.step_time, ranks.lateness, waiting.phases, waiting.waits, waiting.progress, ranks.timeline, curves.loss,
-    curves.grad_norm, curves.memory,
+    curves.grad_norm, curves.memory, checkpoints.divergence, checkpoints.grid,
 )  # fmt: skip
 
 
@@ -128,7 +128,7 @@ def _onset_label(side: str, fault: Mapping[str, Any]) -> str:
 
 def _sources(page: Page, data: Data) -> dict[str, Any]:
     """Name -> title and SQL of every query that stands behind the page."""
-    asked = {name: result for found in data.values() for name, result in found.items()}
+    asked = {name: result for found in [*data.sides.values(), data.pair] for name, result in found.items()}
     known = queries()
     behind = [part.findings for part in page.faults] + [block.queries for block in page.blocks] + [page.queries]
     for name in (name for names in behind for name in names):

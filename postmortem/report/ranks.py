@@ -27,7 +27,7 @@ def lateness(data: Data, extra: Marks) -> Figure | None:
     if not found:
         return None
     title, axis = _MEASURES[query]
-    sides = list(data)
+    sides = list(data.sides)
     rows = [{"run": s, **r} for s, some in found.items() for r in some if words.finite(r["median"]) is not None]
     many = len({row["rank"] for row in rows}) > MANY
     out = _outliers(rows, 0.05 * typical_step(data))

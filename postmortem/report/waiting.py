@@ -18,7 +18,7 @@ def phases(data: Data, extra: Marks) -> Figure | None:
     query, found = queried(data, "step_phases", "step_timers")
     if not found:
         return None
-    sides = list(data)
+    sides = list(data.sides)
     rows = [{"run": s, **r, "ms": float(f"{r['ms']:.5g}")} for s, some in found.items() for r in some]
     order = list(dict.fromkeys(r["phase"] for r in sorted(rows, key=lambda r: -r["ms"])))
     base = marks.chart([dict(r) for r in rows]).encode(
