@@ -179,7 +179,9 @@ def overall(
         return "regressed", f"{leaking[0]['kind']} of rank {leaking[0]['rank']} grows in the after-run only."
     if counted:
         return "fixed", " ".join(f"{_title(entry)}: {entry['why']}" for entry in counted)
-    return "no change", "Nothing is wrong on either side, and nothing got worse."
+    if speed["verdict"] == "equivalent":
+        return "no change", f"Nothing is wrong on either side, and steps take as long as before: {speed['why']}."
+    return "no change", f"Nothing is wrong on either side, and nothing is shown to have got worse: {speed['why']}."
 
 
 def _title(entry: Mapping[str, Any]) -> str:

@@ -60,26 +60,34 @@ class StepTimes:
 
 
 def split_run(x: ArrayLike, scheduled: ArrayLike | None = None) -> Side:
-    """Set warm-up and scheduled steps aside and find the levels of the rest; indexes are those of `x`."""
+    """Set warm-up and scheduled steps aside and find the levels of the rest; indexes are those of `x`.
+
+    Levels are sought with the scheduled steps in place, so that a change among them is dated rightly.
+    """
     values = np.asarray(x, dtype=np.float64).ravel()
     ordinary = steady(values, scheduled)
-    places = np.flatnonzero(ordinary)
-    rest = values[places]
-    found = change_points(rest)
-    part, healthy = (rest[found[-1].index :], rest[: found[0].index]) if found else (rest, rest)
-    logs = np.log(part[part > 0.0])
+    places = np.flatnonzero(steady(values))
+    found = [_at(point, places) for point in change_points(values[places])]
+    part = values[_between(ordinary, found[-1].index if found else 0, len(values))]
+    healthy = values[_between(ordinary, 0, found[0].index if found else len(values))]
     finite = values[np.isfinite(values)]
     return Side(
         ordinary=ordinary,
-        changes=tuple(_at(point, places) for point in found),
+        changes=tuple(found),
         part=part,
         healthy=healthy,
         typical=median_interval(part),
         p95=quantile_interval(part, 0.95),
         p99=quantile_interval(part, 0.99),
-        jitter=spread(logs),
+        jitter=spread(np.log(part[part > 0.0])),
         per_1000=1000.0 * float(finite.mean()) if len(finite) else np.nan,
     )
+
+
+def _between(ordinary: NDArray[np.bool_], start: int, end: int) -> NDArray[np.intp]:
+    """Return the indexes of the ordinary steps from `start` to before `end`."""
+    places = np.flatnonzero(ordinary)
+    return places[(places >= start) & (places < end)]
 
 
 def _at(point: ChangePoint, places: NDArray[np.intp]) -> ChangePoint:
