@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from postmortem import schema
 from postmortem.parsers import _stacks, _tables
 from postmortem.parsers._record import COLUMNS, Line, Machine
 
@@ -21,6 +22,7 @@ _KINDS: dict[str, type[Machine]] = {
 }
 
 
+_TYPES: dict[str, Any] = {"int32": pl.Int32, "int64": pl.Int64, "float64": pl.Float64}
 OPENERS = tuple(_KINDS)
 """Literals of which one is in the first line of every record of several lines."""
 
@@ -104,7 +106,20 @@ def _store(machine: Machine, rows: dict[str, list[dict[str, Any]]]) -> None:
 def _frames(rows: dict[str, list[dict[str, Any]]], marks: list[tuple[int, str, str]]) -> Iterator[Marked]:
     at, names = [row for row, _, _ in marks], [(name, role) for _, name, role in marks]
     for table, found in rows.items():
-        yield Marked(table, pl.from_dicts(found, infer_schema_length=None), at, names)
+        yield Marked(table, _frame(table, found), at, names)
         at, names = [], []
     if at:
         yield Marked("line", pl.DataFrame(), at, names)
+
+
+def _frame(table: str, found: list[dict[str, Any]]) -> pl.DataFrame:
+    """Rows in the declared types; a number that no column can hold is null."""
+    types = {c.name: _TYPES.get(c.type, pl.String) for c in schema.tables()[table].columns}
+    names = [name for name in types if any(name in row for row in found)]
+    columns = {n: pl.Series(n, [_held(row.get(n), types[n]) for row in found], types[n]) for n in names}
+    return pl.DataFrame(columns)
+
+
+def _held(value: Any, kind: Any) -> Any:
+    limit = {pl.Int32: 2**31, pl.Int64: 2**63}.get(kind)
+    return None if limit is not None and isinstance(value, int) and not -limit <= value < limit else value

@@ -78,27 +78,20 @@ def _chunks(source: Source) -> Iterator[bytes | Issue]:
 def _inflate(file: IO[bytes]) -> Iterator[bytes | Issue]:
     """Members one after another; what can be inflated before a defect is kept."""
     inflater = isal_zlib.decompressobj(wbits=31)
-    pending = b""
+    data = b""
     try:
-        while data := pending or file.read(BLOCK):
-            pending = b""
+        while data := data or file.read(BLOCK):
+            while data and not inflater.eof:  # never more than a block at once, however well it was packed
+                yield inflater.decompress(data, BLOCK)
+                data = inflater.unconsumed_tail
             if inflater.eof:
-                data = inflater.unused_data + data
+                data = inflater.unused_data or file.read(BLOCK)
+                if not data.strip(b"\0"):
+                    return
                 if not data.startswith(_GZIP):
-                    if data.strip(b"\0"):
-                        yield Issue("malformed", f"{len(data)} bytes or more follow the gzip data; they were left out.")
+                    yield Issue("malformed", "Bytes that are no gzip data follow the gzip data; they were left out.")
                     return
                 inflater = isal_zlib.decompressobj(wbits=31)
-            yield inflater.decompress(data, BLOCK)
-            while inflater.unconsumed_tail and not inflater.eof:
-                yield inflater.decompress(inflater.unconsumed_tail, BLOCK)
-            pending = (inflater.unused_data and b"") or b""
-            if inflater.eof and inflater.unused_data:
-                pending, inflater = inflater.unused_data, isal_zlib.decompressobj(wbits=31)
-                if not pending.startswith(_GZIP):
-                    if pending.strip(b"\0"):
-                        yield Issue("malformed", "Bytes that are no gzip data follow the gzip data; they were left out.")
-                    return
     except (isal_zlib.error, zlib.error, EOFError) as error:
         yield Issue("malformed", f"The gzip data is damaged ({error}); the rest of the file was left out.")
         return

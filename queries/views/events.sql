@@ -101,7 +101,7 @@ resolved AS (
                     make_timestamp(e.time // 1000) + (y.year - 1972) * INTERVAL 1 YEAR
                 ) + e.time % 1000
         END AS time,
-        CASE WHEN e.clock <> 'day' THEN e.clock WHEN y.year IS NOT NULL THEN 'year' END AS clock,
+        CASE WHEN e.clock <> 'day' THEN e.clock WHEN e.clock = 'day' AND y.year IS NOT NULL THEN 'year' END AS clock,
         e.kind, e.role,
         coalesce(e.rank, m.rank, pids.rank) AS rank,
         e.local_rank, e.host, e.pid, e.attempt, e.step, e.after_step, e.name, e.code, e.bytes, e.duration, e.message, e.detail

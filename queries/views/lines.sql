@@ -46,7 +46,7 @@ SELECT
                 make_timestamp(v.time // 1000) + (y.year - 1972) * INTERVAL 1 YEAR
             ) + v.time % 1000
     END AS time,
-    CASE WHEN v.clock <> 'day' THEN v.clock WHEN y.year IS NOT NULL THEN 'year' END AS clock,
+    CASE WHEN v.clock <> 'day' THEN v.clock WHEN v.clock = 'day' AND y.year IS NOT NULL THEN 'year' END AS clock,
     coalesce(v.rank, m.rank) AS rank,
     coalesce(v.host, m.host) AS host,
     v.level, v.format, v.role, v.prefix, v.text

@@ -1,0 +1,230 @@
+"""Lines apart, lead-ins off, records whole: whatever launcher wrote them and however the file is cut."""
+
+import gzip
+import re
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from postmortem import schema
+from postmortem.parsers import _read, lines
+from postmortem.records import Batch, Issue, Source
+
+
+def read(tmp_path, data: bytes, name="train.log", **who):
+    file = tmp_path / "file"
+    file.write_bytes(data)
+    rows, issues = {}, []
+    for item in lines.parse(Source("run", name, file, "lines", len(data), "0", **who)):
+        if isinstance(item, Issue):
+            issues.append(item)
+        else:
+            assert isinstance(item, Batch)
+            rows.setdefault(item.table, []).extend(schema.tables()[item.table].conform(item, "run", name).to_pylist())
+    return rows, issues
+
+
+LEADINS = [
+    ("[rank3]: hello", {"rank": 3, "text": "hello"}),
+    ("[default3]:hello", {"local_rank": 3, "rank": None, "text": "hello"}),
+    ("[default3]:[rank11]: hello", {"local_rank": 3, "rank": 11, "text": "hello"}),
+    ("[1,3]<stdout>:hello", {"task": 3, "rank": None, "stream": "stdout", "text": "hello"}),
+    ("[1,3]<stderr>: hello", {"task": 3, "stream": "stderr", "text": "hello"}),
+    ("node7: [rank4]: hello", {"host": "node7", "rank": 4, "text": "hello"}),
+    ("10.0.0.7: [2026-03-28 16:19:36,609] [INFO] [launch.py:335:main] hello", {"host": "10.0.0.7", "level": "info", "text": "hello", "clock": "local"}),
+    ("(RayTrainWorker pid=4021, ip=10.0.0.9) hello", {"pid": 4021, "host": "10.0.0.9", "text": "hello"}),
+    ("2026-03-28T16:19:36.5Z stdout F [rank2]: hello", {"rank": 2, "stream": "stdout", "clock": "utc", "time": 1774714776500000000, "text": "hello"}),
+    ("2026-03-28T18:19:36.5+02:00 hello", {"clock": "utc", "time": 1774714776500000000, "text": "hello"}),
+    ("Mar 28 16:19:36 node7 python[4021]: hello", {"host": "node7", "pid": 4021, "clock": "day", "text": "hello"}),
+    ("[Rank 5] hello", {"rank": 5, "text": "hello"}),
+    ("[Rank -1] hello", {"rank": None, "text": "hello"}),
+    ("[rank 37] step 3: loss=1.0", {"rank": 37, "text": "step 3: loss=1.0"}),
+    ("W0324 14:42:48.317000 745484 site-packages/torch/distributed/run.py:793] hello", {"level": "warning", "pid": 745484, "text": "hello"}),
+    ("[INFO|trainer.py:1160] 2026-03-28 16:19:36,609 >> hello", {"level": "info", "logger": "trainer.py:1160", "text": "hello"}),
+    ("ERROR:torch.distributed.elastic.multiprocessing.api:hello", {"level": "error", "text": "hello"}),
+    ("2026-03-28 16:19:36,609 - WARNING - hello", {"level": "warning", "text": "hello"}),
+    # the rank in the message is one of a process group, the one in front is global
+    ("[rank4]:[E410 17:25:53.861 ProcessGroupNCCL.cpp:683] [Rank 1] Watchdog x", {"rank": 4, "level": "error", "text": "[Rank 1] Watchdog x"}),
+    ("[E ProcessGroupNCCL.cpp:475] [Rank 7] Watchdog x", {"rank": None, "level": "error", "text": "[Rank 7] Watchdog x"}),
+    ("ValueError: [rank3]: hello", {"host": None, "text": "ValueError: [rank3]: hello"}),
+    ("no lead-in at all: 5", {"rank": None, "host": None, "prefix": "", "text": "no lead-in at all: 5"}),
+]
+
+
+@pytest.mark.parametrize(("line", "want"), LEADINS)
+def test_leadin(tmp_path, line, want):
+    (row,) = read(tmp_path, line.encode())[0]["line"]
+    assert row["prefix"] + row["text"] == line
+    assert {k: row[k] for k in want} == want
+
+
+def test_srun_labels_fill_a_log_and_numbered_items_do_not(tmp_path):
+    rows, _ = read(tmp_path, b" 0: [rank0]: a\n 1: b\n10: c\n")
+    assert [(r["task"], r["text"]) for r in rows["line"]] == [(0, "a"), (1, "b"), (10, "c")]
+    rows, _ = read(tmp_path, b"steps to take\n1: b\nmore\nand more\n")
+    assert [r["task"] for r in rows["line"]] == [None] * 4
+
+
+def test_two_records_on_one_line_are_two_rows(tmp_path):
+    data = b"[rank 0] step 3: loss=1.0[rank 1] step 3: loss=2.0\n[rank 0] step 4: loss=3.0\n"
+    rows, _ = read(tmp_path, data)
+    assert [(r["line"], r["part"], r["rank"]) for r in rows["line"]] == [(1, 0, 0), (1, 1, 1), (2, 0, 0)]
+    assert [(r["rank"], r["step"], r["value"]) for r in rows["metric"]] == [(0, 3, 1.0), (1, 3, 2.0), (0, 4, 3.0)]
+
+
+def test_progress_bars_colours_and_windows_line_ends(tmp_path):
+    data = b"\x1b[32mgreen\x1b[0m\r\n 10%|#| 1/10 [00:01<00:09]\r 20%|##| 2/10 [00:02<00:08]\r\n{'loss': 2.5, 'epoch': 0.1}\n"
+    rows, _ = read(tmp_path, data)
+    assert [(r["line"], r["part"], r["text"]) for r in rows["line"]] == [
+        (1, 0, "green"),
+        (2, 0, " 10%|#| 1/10 [00:01<00:09]"),
+        (2, 1, " 20%|##| 2/10 [00:02<00:08]"),
+        (3, 0, "{'loss': 2.5, 'epoch': 0.1}"),
+    ]
+    assert [(r["step"], r["value"]) for r in rows["metric"] if r["name"] == "loss"] == [(2, 2.5)]
+
+
+def test_offsets_point_into_the_file(tmp_path):
+    data = b"a\r\n\xff\xfe caf\xc3\xa9\n\x1b[1mbold\x1b[0m\nlast"
+    rows, _ = read(tmp_path, data)
+    assert [r["offset"] for r in rows["line"]] == [0, 3, 12, 25]
+    assert [r["text"] for r in rows["line"]] == ["a", "\ufffd\ufffd caf\u00e9", "bold", "last"]
+
+
+TRACEBACK = """[rank3]: Traceback (most recent call last):
+[rank0]: Traceback (most recent call last):
+[rank3]:   File "/opt/train/train.py", line 142, in <module>
+[rank0]:   File "/opt/train/train.py", line 9, in step
+[rank3]:     engine.step()
+[rank3]:   File "/usr/lib/python3.11/site-packages/deepspeed/runtime/engine.py", line 10, in step
+[rank3]:     raise ValueError("bad token")
+[rank3]: ValueError: bad token
+[rank0]:     work.wait()
+[rank0]: RuntimeError: Connection closed by peer [127.0.0.1]:8617. This is typically caused by a remote worker crashing.
+"""
+
+
+def test_interleaved_tracebacks(tmp_path):
+    rows, _ = read(tmp_path, TRACEBACK.encode())
+    found = {r["rank"]: r for r in rows["event"] if r["kind"] == "exception"}
+    assert (found[3]["name"], found[3]["message"], found[3]["role"]) == ("ValueError", "bad token", "root")
+    assert '"file": "/opt/train/train.py", "file_line": 142' in found[3]["detail"]
+    assert (found[0]["name"], found[0]["role"]) == ("RuntimeError", "cascade")
+
+
+def test_an_unstamped_event_is_bounded_by_the_next_stamp_of_its_rank(tmp_path):
+    data = TRACEBACK + "[rank0]:[W1202 07:40:40.5 a.cpp:1] x\n[rank3]:[W1202 07:40:43.5 a.cpp:1] y\n[2026-12-02 07:41:00,000] [INFO] [a.py:1:f] z\n"
+    rows, _ = read(tmp_path, data.encode())
+    event = next(r for r in rows["event"] if r["rank"] == 3 and r["kind"] == "exception")
+    assert event["clock"] == "bound"
+    assert event["time"] == 1796197243500000000  # 2026-12-02 07:40:43.5, the year from the last line
+
+
+MIXED = (TRACEBACK + "".join(f"[rank {r}] step {s}: loss={s}.5, rss_gb=0.{s}\n" for s in range(1, 40) for r in range(3)) + (
+    "Failures:\n[1]:\n  time      : 2026-12-02_07:41:40\n  host      : n1\n  rank      : 0 (local_rank: 0)\n"
+    "  exitcode  : -15 (pid: 28624)  (SIGTERM)\n  error_file: <N/A>\n  traceback : Signal 15 (SIGTERM) received by PID 28624\n"
+    "------------\nRoot Cause (first observed failure):\n[0]:\n  time      : 2026-12-02_07:41:39\n  host      : n1\n"
+    "  rank      : 1 (local_rank: 1)\n  exitcode  : -11 (pid: 28625)  (SIGSEGV)\n  error_file: <N/A>\n  traceback : x\n======\n"
+)).encode()  # fmt: skip
+
+
+def order(rows):
+    return {table: sorted(map(repr, found)) for table, found in rows.items()}
+
+
+@pytest.mark.parametrize("size", [200, 333, 1000])
+def test_blocks_of_any_size_give_the_same_rows(tmp_path, monkeypatch, size):
+    whole, _ = read(tmp_path, MIXED)
+    monkeypatch.setattr(_read, "BLOCK", size)
+    assert order(read(tmp_path, MIXED)[0]) == order(whole)
+
+
+def test_gzip_gives_the_same_rows_and_tells_of_a_cut(tmp_path):
+    whole, _ = read(tmp_path, MIXED)
+    packed = gzip.compress(MIXED[:500]) + gzip.compress(MIXED[500:])
+    got, issues = read(tmp_path, packed)
+    assert order(got) == order(whole)
+    assert issues == []
+    cut, issues = read(tmp_path, packed[:-20])
+    assert [i.kind for i in issues] == ["truncated"]
+    assert len(cut["line"]) > 0
+
+
+def test_the_table_of_torchrun(tmp_path):
+    rows, _ = read(tmp_path, MIXED)
+    table = [(r["rank"], r["code"], r["role"], r["name"]) for r in rows["event"] if r["kind"] == "exit"]
+    assert table == [(0, -15, "cascade", "SIGTERM"), (1, -11, "symptom", "SIGSEGV")]
+
+
+def test_a_line_without_end_is_kept_in_pieces(tmp_path, monkeypatch):
+    monkeypatch.setattr(_read, "BLOCK", 1000)
+    data = b"x" * 5500 + b"\nnext\n"
+    rows, issues = read(tmp_path, data)
+    assert "".join(r["text"] for r in rows["line"] if r["line"] == 1) == "x" * 5500
+    assert [r["part"] for r in rows["line"] if r["line"] == 1] == list(range(len(rows["line"]) - 1))
+    assert rows["line"][-1]["line"] == 2
+    assert [i.kind for i in issues] == ["limit"]
+
+
+def test_restarts_in_one_file_are_attempts(tmp_path):
+    start = "[2026-12-02 07:38:40,274] [INFO] [runner.py:618:main] cmd = python3 train.py\n"
+    data = start + "[rank 0] step 1: loss=1.0\n" + start + "[rank 0] step 1: loss=2.0\n"
+    rows, _ = read(tmp_path, data.encode())
+    assert [(r["attempt"], r["value"]) for r in rows["metric"]] == [(0, 1.0), (1, 2.0)]
+
+
+FORMS = {
+    "plain": lambda rank, line: line,
+    "pdsh": lambda rank, line: f"node{rank // 2}: {line}",
+    "mpirun": lambda rank, line: f"[1,{rank}]<stdout>:{line}",
+    "torchrun": lambda rank, line: f"[default{rank}]:{line}",
+    "k8s": lambda rank, line: f"2026-12-02T07:40:43.5Z stdout F {line}",
+    "ray": lambda rank, line: f"(RayTrainWorker pid={4000 + rank}, ip=10.0.0.1) {line}",
+    "srun": lambda rank, line: f"{rank}: {line}",
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.lists(st.tuples(st.integers(0, 3), st.integers(1, 99), st.floats(-5, 5).map(lambda v: round(v, 3))), min_size=3, max_size=30))
+def test_rewriting_lead_ins_changes_no_record(tmp_path, form, data):
+    records = [(r, f"[rank{r}]: step {s}: loss={v}, grad_norm=nan") for r, s, v in data]
+    records += [(int(m[1]), line) for line in TRACEBACK.splitlines() if (m := re.match(r"\[rank(\d)\]", line))]
+    plain, _ = read(tmp_path, "\n".join(line for _, line in records).encode())
+    dressed, _ = read(tmp_path, "\n".join(FORMS[form](r, line) for r, line in records).encode())
+    keep = ("line", "rank", "step", "name", "text", "kind", "role", "message", "code")
+    for table in ("metric", "event"):
+        have = [{k: r.get(k) for k in keep} for r in dressed[table]]
+        want = [{k: r.get(k) for k in keep} for r in plain[table]]
+        assert have == want
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(
+        st.one_of(
+            st.binary(max_size=80),
+            st.sampled_from(
+                [b"Traceback (most recent call last):", b"Failures:", b"[0]:", b"  rank      : x (local_rank: 9)", b"\r", b"\x1b[",
+                 b"  json = {", b"[rank99999999999999]: step 99999999999999999999: loss=1", b"global_rank_mapping={'a': [1, 99999999999]}",
+                 b"CUDA out of memory. Tried to allocate 99999999999999999 EiB", b"step 5: loss=1e999", b"[9999-99-99 99:99:99,999] [INFO] [a:1:b] x"]
+            ),
+        ),
+        max_size=12,
+    )
+)
+def test_any_bytes_are_rows_or_issues(tmp_path, pieces):
+    data = b"\n".join(pieces)
+    rows, issues = read(tmp_path, data)
+    if data[:2] in (b"\x1f\x8b", b"\xff\xfe", b"\xfe\xff"):
+        assert rows or issues
+        return
+    assert len({r["line"] for r in rows.get("line", [])}) == (data.count(b"\n") + (0 if data.endswith(b"\n") else 1) if data else 0)
+
+
+def test_binary_files_are_no_text():
+    assert not lines.sniff("a.log", b"\x7fELF\x02\x01\x01\0\0\0")
+    assert not lines.sniff("a.log", bytes(range(128, 256)) * 100)
+    assert lines.sniff("a.log", "café ██ 10%".encode() * 100)
+    assert not lines.sniff("a.log", b"")
