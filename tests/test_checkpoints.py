@@ -325,6 +325,7 @@ HOSTILE_FILES = {
     "long list": lambda path: write_zip(path, b"](" + b"N" * 5_000_000 + b"e", {}),
     "huge list": lambda path: write_zip(path, b"](" + b"N" * 80_000_000 + b"e", {}),
     "nesting": lambda path: write_zip(path, b"]" * 100_000 + b"a" * 99_999, {}),
+    "laughs": lambda path: write_zip(path, b"]q\x00" + b"0](h\x00h\x00eq\x00" * 100 + b"0h\x00", {}),
     "overlap": _overlapping,
     "lie": _lying,
     "bomb": _compressed,

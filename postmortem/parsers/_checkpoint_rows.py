@@ -12,9 +12,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from postmortem.parsers._tensors import Storage, Tensor, tensor
-from postmortem.parsers._unpickle import Global, Inert
+from postmortem.parsers._unpickle import Global, Inert, Refused
 
-MAX_ROWS = 400_000
+MAX_ROWS = 400_000  # containers and leaves of one file
+_MAX_PATH = 300
 _INLINE = 64  # scalars of a list that is kept as one value
 _MAX_TEXT = 500
 _SECRET = re.compile(r"(?i)(token|secret|passw|api_?key|credential)")
@@ -36,17 +37,26 @@ def walk(value: Any) -> Iterator[tuple[str, Any]]:
     """Every leaf with its dotted path: tensors, scalars, short lists of scalars, names of classes.
 
     The value has no cycles and bounded depth (`_unpickle.check_depth`); shared parts can still make the tree
-    larger than the file, so the caller stops at a limit.
+    exponentially larger than the file.
+
+    Raises:
+        Refused: the tree has more than `MAX_ROWS` nodes.
     """
     stack: list[tuple[str, Any]] = [("", value)]
+    nodes = 0
     while stack:
         path, item = stack.pop()
+        nodes += 1
         if isinstance(item, Inert):
             made = tensor(item)
             if made is not None:
                 yield path, made
                 continue
             item = _opened(item)
+        # A wide container is refused before its children's paths are made.
+        wide = isinstance(item, Mapping) or (isinstance(item, list | tuple) and not all(map(_scalar, item)))
+        if nodes + len(stack) + (len(item) if wide else 0) > MAX_ROWS:
+            raise Refused("limit", f"its structure has more than {MAX_ROWS} parts")
         if isinstance(item, Mapping):
             stack += [(_join(path, key), child) for key, child in reversed(list(item.items()))]
         elif isinstance(item, list | tuple) and (len(item) > _INLINE or not all(map(_scalar, item))):
@@ -66,12 +76,12 @@ def _opened(item: Inert) -> Any:
     if item.pairs:
         return {str(key)[:_MAX_TEXT]: child for key, child in item.pairs}
     # An enumeration member is its class called with its value: ZeroStageEnum(1).
-    return item.args[0] if len(item.args) == 1 else list(item.args) + item.items or item.name
+    return item.args[0] if len(item.args) == 1 else [*item.args, *(item.items or ())] or item.name
 
 
 def _join(path: str, key: Any) -> str:
     text = str(key) if isinstance(key, str | int | float | bool | None) else type(key).__name__
-    return f"{path}.{text[:_MAX_TEXT]}" if path else text[:_MAX_TEXT]
+    return (f"{path}.{text}" if path else text)[:_MAX_PATH]
 
 
 def _scalar(value: Any) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
 from postmortem.parsers import _torch_zip, _values
+from postmortem.parsers._checkpoint_rows import walk
 from postmortem.parsers._tensors import Storage, storage
 from postmortem.parsers._torch_zip import SERIALIZATION_ID, Archive, Defect, Record
 from postmortem.parsers._unpickle import MAX_BYTES, Refused, load
@@ -36,6 +37,12 @@ def read(file: BinaryIO, size: int, head: bytes) -> TorchFile:
     """Read the structure of a file whose first bytes are `head`; every fault of it becomes a defect."""
     found = _zip(file, size) if head[:4] == b"PK\x03\x04" else _legacy(file, size)
     found.defects += _storages_fit(found)
+    try:
+        for _ in walk(found.value):
+            pass
+    except Refused as refused:
+        found.defects.append(Defect("refused", refused.message, 0, size))
+        found.value = None
     return found
 
 

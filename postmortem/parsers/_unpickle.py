@@ -11,7 +11,7 @@ import codecs
 import re
 import struct
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
@@ -71,8 +71,8 @@ class Inert:
     name: str
     args: tuple[Any, ...]
     state: Any = None
-    items: list[Any] = field(default_factory=list)
-    pairs: list[tuple[Any, Any]] = field(default_factory=list)
+    items: list[Any] | None = None
+    pairs: list[tuple[Any, Any]] | None = None
 
     def attributes(self) -> Mapping[str, Any]:
         """Give the instance's attributes as far as its state is a dict, or a (dict, slots dict) pair."""
@@ -132,7 +132,7 @@ def check_depth(value: Any, limit: int) -> None:
 
 def _size(value: Any) -> int:
     if isinstance(value, Inert):
-        return 4 + len(value.args) + len(value.items) + len(value.pairs)
+        return 4 + len(value.args) + len(value.items or ()) + len(value.pairs or ())
     return 1 + len(value) if isinstance(value, list | tuple | dict) else 1
 
 
@@ -141,8 +141,8 @@ def _children(value: Any) -> list[Any]:
         return [v for v in value if isinstance(v, _CONTAINERS)]
     if isinstance(value, dict):
         return [v for v in value.values() if isinstance(v, _CONTAINERS)] + [k for k in value if isinstance(k, _KEYS)]
-    pairs = [v for pair in value.pairs for v in pair] if isinstance(value, Inert) else []
-    parts = [*value.args, value.state, *value.items, *pairs] if isinstance(value, Inert) else []
+    pairs = [v for pair in value.pairs or () for v in pair] if isinstance(value, Inert) else []
+    parts = [*value.args, value.state, *(value.items or ()), *pairs] if isinstance(value, Inert) else []
     return [v for v in parts if isinstance(v, _CONTAINERS)]
 
 
@@ -529,6 +529,7 @@ def _store(m: _Machine, target: Any, flat: list[Any]) -> None:
     if isinstance(target, dict):
         target.update((_key(key), value) for key, value in pairs)
     elif isinstance(target, Inert):
+        target.pairs = target.pairs or []
         target.pairs.extend(pairs)
     else:
         raise TypeError
@@ -546,6 +547,7 @@ def _append(m: _Machine) -> None:
     m.charge(9 * len(items))
     target = m.stack[-1]
     if isinstance(target, Inert):
+        target.items = target.items or []
         target.items.extend(items)
     elif isinstance(target, list):
         target.extend(items)
