@@ -45,13 +45,13 @@ docs: $(VENV)/.installed-$(EXTRAS) ## write the generated reference pages
 	$(RUN) tools/reference.py
 
 bench: $(VENV)/.installed-$(EXTRAS) ## measure speed and memory
-	@for file in benchmarks/bench_*.py; do echo "== $$file"; $(RUN) $$file || exit 1; done
+	@for file in $(wildcard benchmarks/bench_*.py); do echo "== $$file"; $(RUN) $$file || exit 1; done
 
 fuzz: $(VENV)/.installed-$(EXTRAS) ## many damaged inputs
-	@for file in benchmarks/fuzz_*.py; do echo "== $$file"; $(RUN) $$file || exit 1; done
+	@for file in $(wildcard benchmarks/fuzz_*.py); do echo "== $$file"; $(RUN) $$file || exit 1; done
 
 simulate: $(VENV)/.installed-$(EXTRAS) ## many made-up jobs with known faults
-	@for file in benchmarks/simulate_*.py; do echo "== $$file"; $(RUN) $$file || exit 1; done
+	@for file in $(wildcard benchmarks/simulate_*.py); do echo "== $$file"; $(RUN) $$file || exit 1; done
 
 clean: ## remove what the other targets made
 	rm -rf $(VENV) .postmortem demo build dist *.egg-info .*_cache

@@ -106,11 +106,19 @@ def _nulls(column: Column, rows: int) -> pa.Array:
     return pa.nulls(rows, TYPES[column.type][0])
 
 
+def _array(values: Any, wanted: pa.DataType) -> pa.Array:
+    try:
+        return pa.array(values, wanted)
+    except UnicodeEncodeError:  # JSON can hold half of a surrogate pair, which is no character
+        clean = [v.encode("utf-8", "replace").decode() if isinstance(v, str) else v for v in values]
+        return pa.array(clean, wanted)
+
+
 def _fit(values: Any, column: Column) -> pa.Array | pa.ChunkedArray:
     wanted = TYPES[column.type][0]
     try:
         if not isinstance(values, pa.Array | pa.ChunkedArray):
-            values = pa.array(values, pa.string() if column.type == "category" else wanted)
+            values = _array(values, pa.string() if column.type == "category" else wanted)
         if values.type == wanted:
             return values
         if column.type == "category":

@@ -105,3 +105,8 @@ def _query(folder: Path, sql: str) -> query.Query:
 def test_query_check_finds_each_broken_rule(tmp_path: Path, sql: str, complaint: str | None) -> None:
     found = query.check(_query(tmp_path, sql))
     assert (found == []) if complaint is None else any(complaint in text for text in found)
+
+
+def test_half_a_surrogate_pair_is_replaced() -> None:
+    batch = Batch("issue", {"kind": ["malformed"], "dropped": [0], "message": ["\ud83c is no character"]})
+    assert schema.tables()["issue"].conform(batch, "r", "a.json")["message"].to_pylist() == ["? is no character"]

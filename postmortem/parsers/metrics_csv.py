@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import re
 from collections.abc import Iterator
 
@@ -40,8 +39,8 @@ def parse(source: Source) -> Iterator[Parsed]:
 
 def _block(block: Block, header: list[str]) -> Iterator[Parsed]:
     place, found, lines, bad = _place(header), [], [], 0
-    reader = csv.reader(io.StringIO(block.data.decode("utf-8", "replace").replace("\0", "")))
-    for number, cells in enumerate(reader, block.line):
+    for number, line in enumerate(block.data.decode("utf-8", "replace").split("\n"), block.line):
+        cells = _cells(line)
         if not cells or _header_again(cells, header):
             continue
         if len(cells) != len(header) or place is None or not re.fullmatch(r"\s*\d{1,15}(\.0*)?\s*", cells[place]):
@@ -54,6 +53,13 @@ def _block(block: Block, header: list[str]) -> Iterator[Parsed]:
     if bad:
         yield Issue("malformed", f"{bad} lines do not fit the header; they were left out.", block.line, None, bad)
     yield batch(found, lines)
+
+
+def _cells(line: str) -> list[str]:
+    try:
+        return next(csv.reader([line.strip()]), [])
+    except csv.Error:  # a carriage return inside a cell, or a cell of over 128 KiB
+        return [line]
 
 
 def _header(line: bytes) -> list[str]:

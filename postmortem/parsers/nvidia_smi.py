@@ -80,7 +80,7 @@ class _Rows:
                     event = {k: v for k, v in shared.items() if k != "device"}
                     self.event.append({**event, "part": len(self.event), "kind": "throttle", "role": "symptom", "name": reason["reason"], "clock": "local", "message": f"device {device}: {key} {cell}"})
                 continue
-            number = re.match(r"^(-?[\d.]+) ?(\S*)$", cell)
+            number = re.match(r"^(-?\d+(?:\.\d*)?) ?(\S*)$", cell)
             if number is None or key in ("index", "gpu", "timestamp", "date", "time", "driver_version"):
                 continue
             if key in _MEMORY:
