@@ -262,6 +262,20 @@ def timeline(run: str | None, file: Path, store: Path) -> None:
 
 
 @cli.command()
+@click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False), metavar="RUN_DIR")
+@_store
+def crosscheck(folder: Path, store: Path) -> None:
+    """Compare torch-tb-profiler's numbers on a run's traces with ours (extra [tensorboard])."""
+    import pyarrow as pa
+
+    from postmortem import crosscheck as opinion
+    from postmortem import output, runs
+
+    found = opinion.crosscheck(runs.open_runs(store, [str(folder)], wanted=1), folder)
+    output.print_rows(pa.Table.from_pylist([row._asdict() for row in found]), "table")
+
+
+@cli.command()
 @click.option("-o", "--output", "folder", type=click.Path(path_type=Path), default=Path("demo"), show_default=True)
 def demo(folder: Path) -> None:
     """Ingest and compare the sample pair, and write its report."""
