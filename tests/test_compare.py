@@ -4,8 +4,10 @@ import json
 import math
 from collections import Counter
 
+import jsonschema
 import numpy as np
 import pytest
+from conftest import ROOT
 
 from postmortem.compare import compare, noise
 from postmortem.errors import PostmortemError
@@ -57,8 +59,9 @@ def store(tmp_path_factory):
             "seconds": 1.8 * quiet(6),
             "config": {"train_batch_size": 16, "train_micro_batch_size_per_gpu": 8},
         },
-        "longer_sequences": {"seconds": 1.8 * quiet(7), "config": {"seq_length": 4096}},
-        "short_sequences": {"seconds": quiet(8), "config": {"seq_length": 2048}},
+        "longer_sequences": {"seconds": 1.8 * quiet(7), "config": {"seq_length": 4096, "hidden_size": 64}},
+        "short_sequences": {"seconds": quiet(8), "config": {"seq_length": 2048, "hidden_size": 64}},
+        "wider": {"seconds": 1.8 * quiet(12), "config": {"seq_length": 2048, "hidden_size": 128}},
         "spiked": {"seconds": quiet(9), "loss": spiky},
         "short": {"seconds": quiet(10, n=12)},
         "changed_midway": {"seconds": np.where(t < 300, 1.0, 1.4) * quiet(11)},
@@ -123,10 +126,17 @@ def test_another_batch_is_compared_per_sample(compared):
 
 
 def test_other_work_is_never_judged_by_step_times(compared):
-    found = compared("short_sequences", "longer_sequences")
+    found = compared("short_sequences", "wider")
     assert found["throughput"]["verdict"] == "undecided"
-    assert "seq_length" in found["throughput"]["why"]
+    assert "hidden_size" in found["throughput"]["why"]
     assert found["verdict"] != "regressed"
+
+
+def test_longer_sequences_are_compared_per_token(compared):
+    found = compared("short_sequences", "longer_sequences")["throughput"]
+    assert found["unit"] == "time per token after / before"
+    assert found["ratio"] == pytest.approx(0.9, rel=0.02)
+    assert not found["comparable"]
 
 
 def test_few_steps_say_how_many_more(compared):
@@ -162,6 +172,8 @@ def test_a_spike_of_the_loss_is_reported_with_its_recovery(compared):
 
 
 def test_the_document_is_strict_json(compared):
+    schema = json.loads((ROOT / "schemas/json/comparison.schema.json").read_text())
+    jsonschema.validate(compared("plain", "slow"), schema)
     for pair in (("plain", "slow"), ("plain", "short"), ("short", "spiked"), ("plain", "double_batch")):
         json.dumps(compared(*pair)["throughput"], allow_nan=False)
         json.dumps([compared(*pair)[part] for part in ("memory", "stability", "loss")], allow_nan=False)

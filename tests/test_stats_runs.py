@@ -104,15 +104,11 @@ def test_loss_spike_of_a_run_recovers(runs):
     for name, run in runs.items():
         for rank, values in series(run, "loss").items():
             steps = sorted(values)
-            found = [
-                (steps[s.start], steps[s.recovered], s.kind) for s in stats.spikes([values[i] for i in steps])
-            ]
+            found = [(steps[s.start], steps[s.recovered], s.kind) for s in stats.spikes([values[i] for i in steps])]
             assert found == ([(12, 18, "recovered")] if name == "spike_before" else []), (name, rank)
 
 
-BLOOM = re.compile(
-    r"iteration\s+(\d+)/.*?time per iteration \(s\): ([\d.]+).*?lm loss: (\S+).*?grad norm: ([\d.]+)"
-)
+BLOOM = re.compile(r"iteration\s+(\d+)/.*?time per iteration \(s\): ([\d.]+).*?lm loss: (\S+).*?grad norm: ([\d.]+)")
 
 
 def test_bloom_spikes_at_31219_and_recovers(shared, reference_bloom):
@@ -131,3 +127,16 @@ def test_bloom_spikes_at_31219_and_recovers(shared, reference_bloom):
 @pytest.fixture(scope="session")
 def reference_bloom(shared):
     return json.loads((shared / "data/stats/reference_values.json").read_text())["bloom"]
+
+
+def test_bloom_slows_down_by_five_percent(shared, reference_bloom):
+    """One slow device among 384, seen in five lines: too few for a claim by itself, enough to date and size it."""
+    text = (shared / "data/stats/tr11-176B-ml.iterlines.log").read_text()
+    found = re.findall(r"iteration\s+(4278\d)/.*?time per iteration \(s\): ([\d.]+)", text)
+    steps, seconds = [int(step) for step, _ in found], np.array([float(value) for _, value in found])
+    first, last = (steps.index(step) for step in reference_bloom["drop_between"])
+    slow, calm = seconds[last:], seconds[: first + 1]
+    assert np.median(slow) / np.median(calm) == pytest.approx(reference_bloom["throughput_drop_ratio"])
+    (cut,) = stats.optimal_partition(np.log(seconds), 1e-4)
+    assert first < cut <= last
+    assert stats.judge_ratio(stats.ratio_of_medians(calm, slow)).word == "undecided"

@@ -39,10 +39,12 @@ def throughput(
         scheduled=[run.scheduled for run in runs], run_noise=run_noise, equivalence=bound,
     )  # fmt: skip
     sides = (found.before, found.after)
+    others = _confounders(changed)
     return {
-        **_verdict(found, task, more),
+        **_verdict(found, task, more, others),
         "comparable": task.comparable,
         "different_work": list(task.changed),
+        "confounders": others,
         "steady": {name: _span(run, side) for name, run, side in zip(("before", "after"), runs, sides, strict=True)},
         "sides": {
             name: _side(run, side, factor)
@@ -63,7 +65,7 @@ def throughput(
     }  # fmt: skip
 
 
-def _verdict(found: StepTimes, task: Work, more: Repeats | None) -> dict[str, Any]:
+def _verdict(found: StepTimes, task: Work, more: Repeats | None, others: Sequence[str]) -> dict[str, Any]:
     ratio, judged = found.ratio, found.judgement
     value, low, high = ratio.ratio, ratio.low, ratio.high
     if more and more.judgement and more.interval and task.comparable:
@@ -71,12 +73,14 @@ def _verdict(found: StepTimes, task: Work, more: Repeats | None) -> dict[str, An
         value, low, high = found_runs.estimate, found_runs.low, found_runs.high
     unit, why = "step time after / before", judged.why
     if not task.comparable and task.scale is not None:
-        unit = "time per sample after / before"
-        why = f"{NOT_SAME} ({', '.join(task.changed)} changed), so time per sample is compared: {why}"
+        unit = f"time per {task.unit} after / before"
+        why = f"{NOT_SAME} ({', '.join(task.changed)} changed), so time per {task.unit} is compared: {why}"
         why = why.replace("step time changed", "it changed")
     elif task.scale is None:
         judged = replace(judged, word="undecided")
         why = f"{NOT_SAME}: {', '.join(task.changed)} changed."
+    elif judged.word in {"faster", "slower"} and len(others) > 1:
+        why = f"{why}. {len(others)} things changed that can do this ({_some(others)}): which one did is not shown"
     return {
         "verdict": judged.word,
         "why": why,
@@ -86,6 +90,19 @@ def _verdict(found: StepTimes, task: Work, more: Repeats | None) -> dict[str, An
         "n_effective": [known(ratio.n_eff_before), known(ratio.n_eff_after)],
         "unit": unit,
     }
+
+
+def _confounders(changed: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What else differs that can make steps faster or slower: versions, devices, settings known to hide a slowdown."""
+    return [
+        str(change["what"])
+        for change in changed
+        if change["kind"] in {"environment", "topology", "workload"} or "throughput" in change["can_mask"]
+    ]
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
 
 
 def _span(run: Steps, side: Side) -> list[int] | None:

@@ -16,17 +16,20 @@ MICRO_BATCH = (
     "train_micro_batch_size_per_gpu", "micro_batch_size", "per_device_train_batch_size", "batch_size",
     "gradient_accumulation_steps",
 )  # fmt: skip
+# Tokens per sample, by the same sources.
+SEQUENCE = ("seq_length", "seq_len", "max_seq_length", "max_seq_len", "max_length", "block_size")
 
 
 @dataclass(frozen=True)
 class Work:
-    """Samples per step after / before, or None where the two runs' steps cannot be compared at all.
+    """Samples (or tokens) per step after / before, or None where the two runs' steps cannot be compared at all.
 
-    `changed` names the settings that make the work differ; `comparable` says whether steps do the same work.
+    `changed` names the settings that make the work differ; `unit` is what a time is then per: step, sample, token.
     """
 
     scale: float | None
     changed: tuple[str, ...]
+    unit: str = "step"
 
     @property
     def comparable(self) -> bool:
@@ -35,18 +38,25 @@ class Work:
 
 
 def work(session: Session, changed: Sequence[Mapping[str, Any]]) -> Work:
-    """Compare the work per step; only the size of the batch can be divided out."""
+    """Compare the work per step; only the size of the batch and the length of sequences can be divided out."""
     touched = [change for change in changed if change["kind"] in {"workload", "topology"}]
     names = tuple(str(change["what"]) for change in touched)
     if not touched:
         return Work(1.0, ())
-    if any(change["what"].rsplit(".", 1)[-1] not in (*GLOBAL_BATCH, *MICRO_BATCH) for change in touched):
+    last = [change["what"].rsplit(".", 1)[-1] for change in touched]
+    if any(name not in (*GLOBAL_BATCH, *MICRO_BATCH, *SEQUENCE) for name in last):
         return Work(None, names)
+    longer = [_ratio(change) for name, change in zip(last, touched, strict=True) if name in SEQUENCE]
+    scale = _batch(session, touched, last) * (longer[0] if longer else 1.0)
+    return Work(scale if math.isfinite(scale) else None, names, "token" if longer else "sample")
+
+
+def _batch(session: Session, touched: Sequence[Mapping[str, Any]], last: Sequence[str]) -> float:
+    """Samples per step after / before; NaN where a size is not known."""
     sizes = [_samples(session, run) for run in session.runs]
-    if None not in sizes:
-        return Work(sizes[1] / sizes[0], names)  # type: ignore[operator]
-    ratios = [_ratio(change) for change in touched if change["what"].rsplit(".", 1)[-1] in MICRO_BATCH]
-    return Work(math.prod(ratios) if ratios and math.isfinite(math.prod(ratios)) else None, names)
+    if sizes[0] and sizes[1]:
+        return sizes[1] / sizes[0]
+    return math.prod(_ratio(change) for name, change in zip(last, touched, strict=True) if name in MICRO_BATCH)
 
 
 def _samples(session: Session, run: str) -> float | None:
