@@ -7,7 +7,10 @@ import re
 from collections import defaultdict
 
 import pytest
+from evidence import MemorySession
 from test_formats import tables
+
+from postmortem.records import Batch
 
 # What the literal says -> pattern that has to have it. Literals are those of nccl_log_formats.tsv.
 WORTH = [
@@ -124,3 +127,23 @@ n14:12:12 [1] 1558545003174220 NCCL INFO comm 0xcc rank 1 nranks 2 cudaDev 1 bus
     assert warn["clock"] == "local"
     (setting,) = found["config"]
     assert (setting["key"], setting["value"], setting["host"]) == ("NCCL_IB_HCA", '"mlx5_0:1,mlx5_1:1"', "n13")
+
+
+def test_records_glued_to_others_are_split_and_make_no_hosts_up(tmp_path):
+    text = """\
+n12:10:10 [0] NCCL INFO Using network IBn13:11:11 [1] NCCL INFO comm 0xbb rank 1 nranks 2 cudaDev 1 busId 1b000 - Init COMPLETE
+n12:10:10 [0] NCCL INFO comm 0xaa rank 0 nranks 2 cudaDev 0 busId 1a000 - Init COMPLETE
+loss is 2.5 n13:11:11 [1] NCCL INFO comm 0xbb rank 1 nranks 2 cudaDev 1 busId 1b000 - Init COMPLETE
+n12:10:10 [0] NCCL INFO Channel 00 : 0[0] -> 1[1] via P2P/IPC n13:11:11 [1] NCCL INFO Channel 00 : 1[1] -> 0[0] via P2P/IPC
+n13:11:11 [1] NCCL INFO comm 0xcc rank 1 nranks 2 cudaDev 1 busId 1b000 - Init COMPLETE
+"""
+    found = tables(tmp_path, text.encode())
+    assert len(found["line"]) == 8
+    assert "".join(r["prefix"] + r["text"] for r in found["line"]).replace("\n", "") == text.replace("\n", "")
+    session = MemorySession(
+        ("log", Batch(table, {k: [r[k] for r in rows] for k in rows[0] if k not in {"run_id", "source"}}))
+        for table, rows in found.items()
+    )
+    believed = {(r["host"], r["pid"]): r["believed"] for r in session.rows_of_view("nccl_process")}
+    assert {key for key, yes in believed.items() if yes} == {("n12", 10), ("n13", 11)}
+    assert {key for key, yes in believed.items() if not yes} == {("IBn13", 11)}

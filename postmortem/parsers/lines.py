@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import polars as pl
@@ -24,6 +24,11 @@ _GLUED = ascii_classes(  # lead-ins that no message contains, in the middle of a
     r"|\[rank\d+\]:\[[IWEF]\d{3,4} |\[rank\d+\]: Traceback \(most|\[[Rr]ank \d+\] (?:step|Step|epoch|Epoch) \d)"
 )
 _GLUE_SIGNS = ["] [DEBUG] [", "] [INFO] [", "] [WARNING] [", "] [ERROR] [", "] [CRITICAL] [", "[rank", "[Rank "]
+# A record of NCCL behind something else on its line (src/debug.cc of NVIDIA/nccl writes HOST:PID:TID [DEVICE]).
+_AFTER_ANOTHER = r"(?s)^.*\S.*?[\s>\])]"
+_NCCL = ascii_classes(
+    r"([A-Za-z0-9][\w.-]*:\d+:\d+ \[-?\d+\] (?:\d+ )?(?:\S+:\d+ )?(?:\([^)]*\) )?NCCL (?:INFO|WARN) )"
+)
 _ANSI = re.compile(rb"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 _LEVELS = {
     "i": "info", "w": "warning", "e": "error", "f": "fatal", "critical": "fatal", "crit": "fatal", "emerg": "fatal", "alert": "fatal",
@@ -201,13 +206,20 @@ def _numbered(lines: pl.DataFrame, first: int, part: int) -> pl.DataFrame:
 
 def _apart(lines: pl.DataFrame, leadins: _leadins.LeadIns) -> pl.DataFrame:
     """Records that were printed onto one line, each in a row of its own."""
-    suspects = lines["text"].str.contains_any(_GLUE_SIGNS).arg_true()
-    glued = suspects.filter(lines["text"][suspects].str.contains(_GLUED)) if len(suspects) else suspects
+    lines = _split_at(lines, leadins, _GLUE_SIGNS, _GLUED, _GLUED)
+    return _split_at(lines, leadins, ("NCCL INFO ", "NCCL WARN "), _AFTER_ANOTHER + _NCCL, _NCCL)
+
+
+def _split_at(
+    lines: pl.DataFrame, leadins: _leadins.LeadIns, signs: Sequence[str], test: str, border: str
+) -> pl.DataFrame:
+    """Split the lines that match `test`, at every match of `border`."""
+    suspects = lines["text"].str.contains_any(signs).arg_true()
+    glued = suspects.filter(lines["text"][suspects].str.contains(test)) if len(suspects) else suspects
     if not len(glued):
         return lines
-    held = lines[glued].select(
-        "line", "offset", "part", raw=(pl.col("prefix") + pl.col("text").str.replace_all(_GLUED, "\0$1")).str.split("\0")
-    )
+    marked = pl.col("text").str.replace_all(border, "\0$1").str.strip_prefix("\0")
+    held = lines[glued].select("line", "offset", "part", raw=(pl.col("prefix") + marked).str.split("\0"))
     held = held.explode("raw").filter(pl.col("raw") != "")
     split = _leadins.split(held, leadins).select(lines.columns)
     whole = lines.with_row_index("at").filter(~pl.col("at").is_in(glued.implode())).drop("at")

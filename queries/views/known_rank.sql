@@ -1,7 +1,7 @@
 /*---
 title = "Every global rank that any source speaks of"
-doc   = "Ranks of processes, members of process groups, and 0 to n - 1 where a source states a world of n."
-reads = ["process", "process_group", "collective_evidence"]
+doc   = "Ranks of processes, members of process groups, and 0 to n - 1 where a source states a world, or a communicator, of n."
+reads = ["process", "process_group", "collective_evidence", "nccl_comm"]
 materialize = true
 [returns]
 rank = "INTEGER"
@@ -45,6 +45,10 @@ SELECT DISTINCT rank FROM (
     SELECT unnest(members) AS rank FROM process_group
     UNION ALL
     SELECT rank FROM collective_evidence
+    UNION ALL
+    SELECT unnest(range(max(nranks)))::INTEGER AS rank
+    FROM nccl_comm
+    WHERE nranks BETWEEN 1 AND 1000000
 ) AS said
 WHERE rank >= 0
 ORDER BY rank
