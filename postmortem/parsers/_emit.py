@@ -114,12 +114,63 @@ def _long(emit: Emit, matched: pl.DataFrame, pattern: Pattern) -> Iterator[tuple
 
 
 def _pairs(emit: Emit, rest: pl.Series) -> pl.DataFrame:
+    """(row number, spelling, value, unit) of every pair in every text.
+
+    Lines that one statement prints differ in their values only, so most texts are read by the shape of another one.
+    """
+    parts = []
+    at = pl.Series("at", np.arange(len(rest), dtype=np.uint32))
+    for _ in range(_SHAPES if emit.table in _NUMERIC and len(rest) > _FEW else 0):
+        shape = _shape(emit, str(rest[0]))
+        if shape is None:
+            break
+        regex, found = shape
+        groups = rest.to_frame("t").select(pl.col("t").str.extract_groups(regex)).unnest("t")
+        fits = groups.to_series(0).is_not_null()
+        if fits.any():
+            parts += _by_shape(found, groups.filter(fits), at.filter(fits))
+        at, rest = at.filter(~fits), rest.filter(~fits)
+        if not len(rest):
+            break
+    if len(rest):
+        parts.append(_one_by_one(emit, rest, at))
+    return pl.concat(parts).sort("at", maintain_order=True) if len(parts) > 1 else parts[0]
+
+
+_SHAPES, _FEW = 3, 50
+_NUMERIC = ("metric", "phase_time", "memory")
+_VALUE = r"([-+]?(?:[0-9]+\.?[0-9]*(?:[eE][-+]?[0-9]+)?|\.[0-9]+|nan|NaN|NAN|inf(?:inity)?|Inf(?:inity)?|INF))"
+
+
+def _shape(emit: Emit, text: str) -> tuple[str, list[tuple[str, str]]] | None:
+    """A regex with a group for each value of `text` and everything else literal, and (spelling, unit) of each group."""
+    regex, end, found = "^", 0, []
+    for match in re.finditer(emit.pairs, text):
+        groups = match.groupdict()
+        if not groups["value"] or not re.fullmatch(_VALUE, groups["value"]):
+            return None
+        regex += re.escape(text[end : match.start("value")]) + _VALUE
+        end = match.end("value")
+        found.append((groups["name"], groups.get("unit") or emit.unit))
+    if not found or re.search(r"[0-9]", text[end:]):
+        return None
+    return regex.replace(r"\-", "-") + re.escape(text[end:]).replace(r"\-", "-") + "$", found
+
+
+def _by_shape(found: list[tuple[str, str]], groups: pl.DataFrame, at: pl.Series) -> list[pl.DataFrame]:
+    return [
+        pl.DataFrame({"at": at, "value_": groups.to_series(place)}).select("at", name_=pl.lit(name), value_="value_", unit_=pl.lit(unit))
+        for place, (name, unit) in enumerate(found)
+    ]
+
+
+def _one_by_one(emit: Emit, rest: pl.Series, rows: pl.Series) -> pl.DataFrame:
     hits = rest.str.extract_all(emit.pairs)
-    at = np.repeat(np.arange(len(rest), dtype=np.uint32), hits.list.len().fill_null(0).to_numpy())
+    at = np.repeat(rows.to_numpy(), hits.list.len().fill_null(0).to_numpy())
     texts = hits.explode(empty_as_null=False, keep_nulls=False)
     groups = texts.to_frame("t").select(pl.col("t").str.extract_groups(emit.pairs)).unnest("t")
     unit = pl.coalesce("unit", pl.lit(emit.unit)) if "unit" in groups.columns else pl.lit(emit.unit)
-    return groups.select(name_="name", value_="value", unit_=unit).with_columns(at=at)
+    return groups.select(name_="name", value_="value", unit_=unit).with_columns(at=at).select("at", "name_", "value_", "unit_")
 
 
 def plain(name: str) -> str:

@@ -74,7 +74,7 @@ def _distinct(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 
 def _captures(pattern: Pattern, text: pl.Series, at: npt.NDArray[np.int64]) -> Match | None:
-    if not pattern.captures:
+    if not pattern.captures or not pattern.emit:
         hit = text.str.contains(pattern.regex).to_numpy()
         return Match(pattern, pl.Series("at", at[hit]), pl.DataFrame(height=int(hit.sum()))) if hit.any() else None
     regex = f"(?P<whole_>{pattern.regex})"

@@ -19,6 +19,8 @@ FORMAT = "lines"
 DOC = "Text logs: .log, .out, .err, .txt, no extension, rotated or gzip; the fallback for every file that is text."
 FALLBACK = True
 
+LONGEST_LINE = 1 << 24
+"""Parts that a physical line can have: far more than carriage returns or glued records give one block."""
 _GLUED = ascii_classes(  # lead-ins that no message contains, in the middle of a text
     r"(\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] \[(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)\] \["
     r"|\[rank\d+\]:\[[IWEF]\d{3,4} |\[rank\d+\]: Traceback \(most|\[[Rr]ank \d+\] (?:step|Step|epoch|Epoch) \d)"
@@ -194,14 +196,12 @@ def _split(block: Block) -> pl.DataFrame:
 
 def _numbered(lines: pl.DataFrame, first: int, part: int) -> pl.DataFrame:
     """Add column part; the first line goes on where an earlier block left it."""
-    if (lines["line"].diff() == 0).any():
-        count = pl.int_range(pl.len(), dtype=pl.Int32).over("line")
-        lines = lines.with_columns(part=count)
-    else:
-        lines = lines.with_columns(part=pl.lit(0, pl.Int32))
-    if part:
-        lines = lines.with_columns(part=pl.when(pl.col("line") == first).then(pl.col("part") + part).otherwise("part"))
-    return lines
+    numbers = lines["line"].to_numpy()
+    place = np.arange(len(numbers))
+    starts = np.concatenate(([True], numbers[1:] != numbers[:-1]))
+    count = place - np.maximum.accumulate(np.where(starts, place, 0))
+    count[numbers == first] += part
+    return lines.with_columns(part=pl.Series(count, dtype=pl.Int32))
 
 
 def _apart(lines: pl.DataFrame, leadins: _leadins.LeadIns) -> pl.DataFrame:
@@ -222,10 +222,13 @@ def _split_at(
     held = lines[glued].select("line", "offset", "part", raw=(pl.col("prefix") + marked).str.split("\0"))
     held = held.explode("raw").filter(pl.col("raw") != "")
     split = _leadins.split(held, leadins).select(lines.columns)
-    whole = lines.with_row_index("at").filter(~pl.col("at").is_in(glued.implode())).drop("at")
-    both = pl.concat([whole, split]).sort("line", "part", maintain_order=True)
-    first = {"first": int(lines["line"][0]), "part": int(lines["part"][0])}
-    return _numbered(both.drop("part"), **first).select(lines.columns)
+    keep = np.ones(lines.height, np.bool_)
+    keep[glued.to_numpy()] = False
+    both = pl.concat([lines.filter(pl.Series(keep)), split])
+    place = both["line"].to_numpy() * LONGEST_LINE + both["part"].to_numpy()
+    both = both[np.argsort(place, kind="stable")]
+    first, part = int(lines["line"][0]), int(lines["part"][0])
+    return _numbered(both.drop("part"), first, part).select(lines.columns)
 
 
 class _Marks:
