@@ -18,7 +18,7 @@ CENTRAL = struct.Struct("<4s6H3I5H2I")
 END = struct.Struct("<4s4H2IH")
 END64 = struct.Struct("<4sQ2H2I4Q")
 LOCATOR = struct.Struct("<4sIQI")
-MAX_ENTRIES = 300_000
+MAX_ENTRIES = 120_000
 _MAX_DIRECTORY = 64 << 20
 _MAX_NAME = 1024
 _TAIL = 66_000  # B; an end record and the longest comment
@@ -139,7 +139,9 @@ def _end(file: BinaryIO, size: int) -> tuple[int, int, int]:
     stop = position
     if position >= LOCATOR.size + END64.size and tail[place - LOCATOR.size : place - LOCATOR.size + 4] == b"PK\x06\x07":
         count, length, start, stop = _end64(file, position - LOCATOR.size, (count, length, start))
-    if start + length != stop or length > _MAX_DIRECTORY or count > MAX_ENTRIES:
+    if start + length == stop and (length > _MAX_DIRECTORY or count > MAX_ENTRIES):
+        raise _Bad("refused", f"the zip directory lists more than {MAX_ENTRIES} entries", position, size)
+    if start + length != stop:
         raise _Bad("damaged", "the zip directory is not where its end record says", position, size)
     return start, stop, count
 
@@ -151,7 +153,7 @@ def _end64(file: BinaryIO, locator: int, small: tuple[int, int, int]) -> tuple[i
         raise _Bad("damaged", "the zip64 locator is damaged", locator, locator + LOCATOR.size)
     sign, length, _made, _needed, disk, first, here, count, size, start = END64.unpack(raw)
     agree = all(a in (b & _UNSET, b & 0xFFFF, _UNSET, 0xFFFF) for a, b in zip(small, (count, size, start), strict=True))
-    versions = (_made, _needed) == (0x031E, 0x002D)  # what miniz writes
+    versions = (_made, _needed) in ((0x031E, 0x2D), (0x032D, 0x2D))  # what miniz and Python write
     if sign != b"PK\x06\x06" or length != END64.size - 12 or disk or first or here != count or not (agree and versions):
         raise _Bad("damaged", "the zip64 end record is damaged", place, locator)
     return count, size, start, place
