@@ -7,11 +7,14 @@ installed, in the last test.
 
 import gzip
 import json
+import sys
 from decimal import Decimal
 
 import numpy as np
 import pytest
 
+from postmortem.crosscheck import crosscheck
+from postmortem.errors import PostmortemError
 from postmortem.ingest import ingest
 from postmortem.query import Session
 from postmortem.store import Store
@@ -165,20 +168,13 @@ def test_the_straggler_is_not_the_rank_with_the_last_long_kernel(ask, truth):
 
 def test_crosscheck_with_the_package_itself(traced, shared):
     pytest.importorskip("torch_tb_profiler", reason="the extra [tensorboard] is not installed")
-    from postmortem.crosscheck import crosscheck
-
     rows = crosscheck(traced("gloo_before"), shared / "data/traces/gloo-straggler-leak/before")
     assert rows
     assert all(row.agrees for row in rows)
 
 
 def test_crosscheck_says_what_is_missing(traced, monkeypatch, tmp_path):
-    import sys
-
-    from postmortem import crosscheck
-    from postmortem.errors import PostmortemError
-
     monkeypatch.setitem(sys.modules, "torch_tb_profiler", None)
     monkeypatch.setitem(sys.modules, "torch_tb_profiler.profiler.data", None)
     with pytest.raises(PostmortemError, match="tensorboard"):
-        crosscheck.crosscheck(traced("dlrm"), tmp_path)
+        crosscheck(traced("dlrm"), tmp_path)
