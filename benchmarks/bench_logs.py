@@ -50,7 +50,7 @@ def command(*words: str) -> float | None:
     if shutil.which(words[0]) is None:
         return None
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False, stdin=subprocess.DEVNULL)
+    subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False, stdin=subprocess.DEVNULL)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 

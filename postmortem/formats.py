@@ -80,6 +80,8 @@ class Pattern:
         id: file.pattern, as stored in column `format` of table line.
         role: one of ROLES.
         contains: literals of which at least one is in every matching line.
+        starts: instead, literals with which every matching text starts (for runs such as "-----", which contain
+            themselves many times over).
         regex: linear-time regular expression, searched in the text after the lead-ins.
         captures: names of its groups.
         emit: what it turns into; empty where keeping the line is enough.
@@ -89,6 +91,7 @@ class Pattern:
     id: str
     role: str
     contains: tuple[str, ...]
+    starts: tuple[str, ...]
     regex: str
     captures: tuple[str, ...]
     emit: tuple[Emit, ...]
@@ -129,11 +132,12 @@ def load(path: Path) -> tuple[Pattern, ...]:
 
 
 def _pattern(file: str, raw: Mapping[str, Any]) -> Pattern:
-    contains = raw["contains"]
+    contains = raw.get("contains", ())
     return Pattern(
         id=f"{file}.{raw['name']}",
         role=raw.get("role", "context"),
         contains=(contains,) if isinstance(contains, str) else tuple(contains),
+        starts=tuple(raw.get("starts", ())),
         regex=ascii_classes(raw["regex"]),
         captures=tuple(re.compile(raw["regex"]).groupindex),
         emit=tuple(_emit(e) for e in ([raw] if "table" in raw else []) + raw.get("also", [])),
@@ -184,7 +188,7 @@ def _broken_rules(pattern: Pattern) -> Iterator[str]:
         if re.search(r"\(\?[=!<](?![A-Za-z_])|\(\?P=|\\[1-9]", text):
             yield "uses look-around or a back-reference; matching has to stay linear."
     for sample in pattern.samples:
-        if not any(literal in sample.line for literal in pattern.contains):
+        if not any(literal in sample.line for literal in pattern.contains + pattern.starts):
             yield f"has a sample without its literal: {sample.line[:60]}"
     for emit in pattern.emit:
         yield from _broken_emit(pattern, emit)

@@ -36,6 +36,7 @@ def match(text: pl.Series, patterns: Sequence[Pattern], others: tuple[str, ...] 
     found = []
     for pattern in patterns:
         hits = [candidates[literal] for literal in pattern.contains if literal in candidates]
+        hits += [np.flatnonzero(text.str.starts_with(literal).to_numpy()) for literal in pattern.starts]
         if not hits:
             continue
         at = np.unique(np.concatenate(hits)) if len(hits) > 1 else hits[0]
