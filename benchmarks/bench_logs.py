@@ -66,9 +66,14 @@ def main() -> None:
         size = file.stat().st_size / 1e6
         wall, cpu, rows = ours(file)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(f"postmortem {size / cpu:8.1f} MB/s per core ({size / wall:.1f} MB/s wall), {rows} rows, peak {peak:.0f} MiB")
+        print(
+            f"postmortem {size / cpu:8.1f} MB/s per core ({size / wall:.1f} MB/s wall), {rows} rows, peak {peak:.0f} MiB"
+        )
         pattern = r"error|fatal|exception|nan|inf|overflow|killed|timeout|step[ =][0-9]+"
-        for name, words in {"grep -E": ("grep", "-cEi", pattern, str(file)), "lnav": ("lnav", "-n", "-c", ";SELECT count(*) FROM all_logs", str(file))}.items():
+        for name, words in {
+            "grep -E": ("grep", "-cEi", pattern, str(file)),
+            "lnav": ("lnav", "-n", "-c", ";SELECT count(*) FROM all_logs", str(file)),
+        }.items():
             used = command(*words)
             print(f"{name:10} {'not installed' if used is None else f'{size / used:8.1f} MB/s per core'}")
 

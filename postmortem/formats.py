@@ -147,7 +147,7 @@ def _pattern(file: str, raw: Mapping[str, Any]) -> Pattern:
 
 
 def ascii_classes(regex: str) -> str:
-    """The same expression with \\d, \\w and \\s for ASCII only: Unicode's classes make automata large and slow."""
+    r"""The same expression with \d, \w and \s for ASCII only: Unicode's classes make automata large and slow."""
     classes = {"d": "0-9", "w": "0-9A-Za-z_", "s": " \\t\\n\\r\\f\\v", "S": "", "D": "", "W": ""}
     out, inside, at = [], False, 0
     while at < len(regex):

@@ -12,7 +12,9 @@ LIMIT = 20_000
 """Masked texts that are grouped; rarer ones beyond it are counted together."""
 
 # Words that make a line worth a look, in any case; an unread one may be a fault that no finding knows.
-_ALARMING = r"(?i)error|fatal|exception|\bnan\b|\binf\b|overflow|killed|time(?:d )?out|out of memory|\boom\b|abort|segfault"
+_ALARMING = (
+    r"(?i)error|fatal|exception|\bnan\b|\binf\b|overflow|killed|time(?:d )?out|out of memory|\boom\b|abort|segfault"
+)
 
 _MASKED = """
 SELECT
@@ -58,4 +60,8 @@ def shapes(session: Session, *, alarming: bool = False) -> pa.Table:
             groups[cluster.cluster_id]["shape"] = cluster.get_template()
     rows = sorted(groups.values(), key=lambda group: (-int(str(group["lines"])), str(group["shape"])))
     names = ("lines", "alarming", "shape", "source", "line", "example")
-    return pa.table({name: [row[name] for row in rows] for name in names}) if rows else pa.table({n: pa.array([], pa.string()) for n in names})
+    return (
+        pa.table({name: [row[name] for row in rows] for name in names})
+        if rows
+        else pa.table({n: pa.array([], pa.string()) for n in names})
+    )

@@ -26,15 +26,11 @@ def tables(path: Path, text: bytes, name: str = "train.log") -> dict[str, list[d
 
 def same(got, want) -> bool:
     if isinstance(want, float):
-        return got is not None and (
-            math.isnan(got) and math.isnan(want) or math.isclose(got, want, rel_tol=1e-12)
-        )
+        return got is not None and ((math.isnan(got) and math.isnan(want)) or math.isclose(got, want, rel_tol=1e-12))
     return got == want
 
 
-@pytest.mark.parametrize(
-    ("pattern", "sample"), SAMPLES, ids=[f"{p.id}-{i}" for i, (p, _) in enumerate(SAMPLES)]
-)
+@pytest.mark.parametrize(("pattern", "sample"), SAMPLES, ids=[f"{p.id}-{i}" for i, (p, _) in enumerate(SAMPLES)])
 def test_sample(pattern, sample, tmp_path):
     found = tables(tmp_path, sample.line.encode())
     assert [line["format"] for line in found["line"] if line["format"]] == [pattern.id]

@@ -32,21 +32,39 @@ LEADINS = [
     ("[1,3]<stdout>:hello", {"task": 3, "rank": None, "stream": "stdout", "text": "hello"}),
     ("[1,3]<stderr>: hello", {"task": 3, "stream": "stderr", "text": "hello"}),
     ("node7: [rank4]: hello", {"host": "node7", "rank": 4, "text": "hello"}),
-    ("10.0.0.7: [2026-03-28 16:19:36,609] [INFO] [launch.py:335:main] hello", {"host": "10.0.0.7", "level": "info", "text": "hello", "clock": "local"}),
+    (
+        "10.0.0.7: [2026-03-28 16:19:36,609] [INFO] [launch.py:335:main] hello",
+        {"host": "10.0.0.7", "level": "info", "text": "hello", "clock": "local"},
+    ),
     ("(RayTrainWorker pid=4021, ip=10.0.0.9) hello", {"pid": 4021, "host": "10.0.0.9", "text": "hello"}),
-    ("2026-03-28T16:19:36.5Z stdout F [rank2]: hello", {"rank": 2, "stream": "stdout", "clock": "utc", "time": 1774714776500000000, "text": "hello"}),
+    (
+        "2026-03-28T16:19:36.5Z stdout F [rank2]: hello",
+        {"rank": 2, "stream": "stdout", "clock": "utc", "time": 1774714776500000000, "text": "hello"},
+    ),
     ("2026-03-28T18:19:36.5+02:00 hello", {"clock": "utc", "time": 1774714776500000000, "text": "hello"}),
     ("Mar 28 16:19:36 node7 python[4021]: hello", {"host": "node7", "pid": 4021, "clock": "day", "text": "hello"}),
     ("[Rank 5] hello", {"rank": 5, "text": "hello"}),
     ("[Rank -1] hello", {"rank": None, "text": "hello"}),
     ("[rank 37] step 3: loss=1.0", {"rank": 37, "text": "step 3: loss=1.0"}),
-    ("W0324 14:42:48.317000 745484 site-packages/torch/distributed/run.py:793] hello", {"level": "warning", "pid": 745484, "text": "hello"}),
-    ("[INFO|trainer.py:1160] 2026-03-28 16:19:36,609 >> hello", {"level": "info", "logger": "trainer.py:1160", "text": "hello"}),
+    (
+        "W0324 14:42:48.317000 745484 site-packages/torch/distributed/run.py:793] hello",
+        {"level": "warning", "pid": 745484, "text": "hello"},
+    ),
+    (
+        "[INFO|trainer.py:1160] 2026-03-28 16:19:36,609 >> hello",
+        {"level": "info", "logger": "trainer.py:1160", "text": "hello"},
+    ),
     ("ERROR:torch.distributed.elastic.multiprocessing.api:hello", {"level": "error", "text": "hello"}),
     ("2026-03-28 16:19:36,609 - WARNING - hello", {"level": "warning", "text": "hello"}),
     # the rank in the message is one of a process group, the one in front is global
-    ("[rank4]:[E410 17:25:53.861 ProcessGroupNCCL.cpp:683] [Rank 1] Watchdog x", {"rank": 4, "level": "error", "text": "[Rank 1] Watchdog x"}),
-    ("[E ProcessGroupNCCL.cpp:475] [Rank 7] Watchdog x", {"rank": None, "level": "error", "text": "[Rank 7] Watchdog x"}),
+    (
+        "[rank4]:[E410 17:25:53.861 ProcessGroupNCCL.cpp:683] [Rank 1] Watchdog x",
+        {"rank": 4, "level": "error", "text": "[Rank 1] Watchdog x"},
+    ),
+    (
+        "[E ProcessGroupNCCL.cpp:475] [Rank 7] Watchdog x",
+        {"rank": None, "level": "error", "text": "[Rank 7] Watchdog x"},
+    ),
     ("ValueError: [rank3]: hello", {"host": None, "text": "ValueError: [rank3]: hello"}),
     ("no lead-in at all: 5", {"rank": None, "host": None, "prefix": "", "text": "no lead-in at all: 5"}),
 ]
@@ -114,7 +132,10 @@ def test_interleaved_tracebacks(tmp_path):
 
 
 def test_an_unstamped_event_is_bounded_by_the_next_stamp_of_its_rank(tmp_path):
-    data = TRACEBACK + "[rank0]:[W1202 07:40:40.5 a.cpp:1] x\n[rank3]:[W1202 07:40:43.5 a.cpp:1] y\n[2026-12-02 07:41:00,000] [INFO] [a.py:1:f] z\n"
+    data = (
+        TRACEBACK
+        + "[rank0]:[W1202 07:40:40.5 a.cpp:1] x\n[rank3]:[W1202 07:40:43.5 a.cpp:1] y\n[2026-12-02 07:41:00,000] [INFO] [a.py:1:f] z\n"
+    )
     rows, _ = read(tmp_path, data.encode())
     event = next(r for r in rows["event"] if r["rank"] == 3 and r["kind"] == "exception")
     assert event["clock"] == "bound"
@@ -175,11 +196,11 @@ def test_restarts_in_one_file_are_attempts(tmp_path):
 
 
 FORMS = {
-    "plain": lambda rank, line: line,
+    "plain": lambda _rank, line: line,
     "pdsh": lambda rank, line: f"node{rank // 2}: {line}",
     "mpirun": lambda rank, line: f"[1,{rank}]<stdout>:{line}",
     "torchrun": lambda rank, line: f"[default{rank}]:{line}",
-    "k8s": lambda rank, line: f"2026-12-02T07:40:43.5Z stdout F {line}",
+    "k8s": lambda _rank, line: f"2026-12-02T07:40:43.5Z stdout F {line}",
     "ray": lambda rank, line: f"(RayTrainWorker pid={4000 + rank}, ip=10.0.0.1) {line}",
     "srun": lambda rank, line: f"{rank}: {line}",
 }
@@ -187,7 +208,13 @@ FORMS = {
 
 @pytest.mark.parametrize("form", FORMS)
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.lists(st.tuples(st.integers(0, 3), st.integers(1, 99), st.floats(-5, 5).map(lambda v: round(v, 3))), min_size=3, max_size=30))
+@given(
+    data=st.lists(
+        st.tuples(st.integers(0, 3), st.integers(1, 99), st.floats(-5, 5).map(lambda v: round(v, 3))),
+        min_size=3,
+        max_size=30,
+    )
+)
 def test_rewriting_lead_ins_changes_no_record(tmp_path, form, data):
     records = [(r, f"[rank{r}]: step {s}: loss={v}, grad_norm=nan") for r, s, v in data]
     records += [(int(m[1]), line) for line in TRACEBACK.splitlines() if (m := re.match(r"\[rank(\d)\]", line))]
@@ -206,9 +233,20 @@ def test_rewriting_lead_ins_changes_no_record(tmp_path, form, data):
         st.one_of(
             st.binary(max_size=80),
             st.sampled_from(
-                [b"Traceback (most recent call last):", b"Failures:", b"[0]:", b"  rank      : x (local_rank: 9)", b"\r", b"\x1b[",
-                 b"  json = {", b"[rank99999999999999]: step 99999999999999999999: loss=1", b"global_rank_mapping={'a': [1, 99999999999]}",
-                 b"CUDA out of memory. Tried to allocate 99999999999999999 EiB", b"step 5: loss=1e999", b"[9999-99-99 99:99:99,999] [INFO] [a:1:b] x"]
+                [
+                    b"Traceback (most recent call last):",
+                    b"Failures:",
+                    b"[0]:",
+                    b"  rank      : x (local_rank: 9)",
+                    b"\r",
+                    b"\x1b[",
+                    b"  json = {",
+                    b"[rank99999999999999]: step 99999999999999999999: loss=1",
+                    b"global_rank_mapping={'a': [1, 99999999999]}",
+                    b"CUDA out of memory. Tried to allocate 99999999999999999 EiB",
+                    b"step 5: loss=1e999",
+                    b"[9999-99-99 99:99:99,999] [INFO] [a:1:b] x",
+                ]
             ),
         ),
         max_size=12,
@@ -220,7 +258,9 @@ def test_any_bytes_are_rows_or_issues(tmp_path, pieces):
     if data[:2] in (b"\x1f\x8b", b"\xff\xfe", b"\xfe\xff"):
         assert rows or issues
         return
-    assert len({r["line"] for r in rows.get("line", [])}) == (data.count(b"\n") + (0 if data.endswith(b"\n") else 1) if data else 0)
+    assert len({r["line"] for r in rows.get("line", [])}) == (
+        data.count(b"\n") + (0 if data.endswith(b"\n") else 1) if data else 0
+    )
 
 
 def test_binary_files_are_no_text():

@@ -56,11 +56,15 @@ def session(store, name):
 @pytest.mark.parametrize("name", sorted(RECOGNISED))
 def test_recognised_share_and_no_alarming_line_unread(store, name):
     run = session(store, name)
-    share = run.sql("SELECT avg((format IS NOT NULL)::INT) AS share FROM line WHERE trim(text) <> ''").to_pylist()[0]["share"]
+    share = run.sql("SELECT avg((format IS NOT NULL)::INT) AS share FROM line WHERE trim(text) <> ''").to_pylist()[0][
+        "share"
+    ]
     assert share >= RECOGNISED[name], share
     listed = shapes(run, alarming=True)
     words = r"(?i)error|fatal|exception|\bnan\b|\binf\b|overflow|killed|timeout|\boom\b"
-    unread = run.sql(f"SELECT count(*) AS n FROM line WHERE format IS NULL AND regexp_matches(text, '{words}')").to_pylist()[0]["n"]
+    unread = run.sql(
+        f"SELECT count(*) AS n FROM line WHERE format IS NULL AND regexp_matches(text, '{words}')"
+    ).to_pylist()[0]["n"]
     assert sum(listed["lines"].to_pylist() if listed.num_rows else []) >= unread
 
 

@@ -3,7 +3,16 @@
 import json
 
 from postmortem import schema
-from postmortem.parsers import csv_monitor, ds_config, error_json, metrics_csv, nvidia_smi, parsers, trainer_log, trainer_state
+from postmortem.parsers import (
+    csv_monitor,
+    ds_config,
+    error_json,
+    metrics_csv,
+    nvidia_smi,
+    parsers,
+    trainer_log,
+    trainer_state,
+)
 from postmortem.records import Batch, Issue, Source
 
 
@@ -11,7 +20,11 @@ def read(parser, tmp_path, data: bytes, name: str):
     file = tmp_path / "file"
     file.write_bytes(data)
     assert parser.sniff(name, data[:65536]), name
-    others = [n for n, p in parsers().items() if p is not parser and not getattr(p, "FALLBACK", False) and p.sniff(name, data[:65536])]
+    others = [
+        n
+        for n, p in parsers().items()
+        if p is not parser and not getattr(p, "FALLBACK", False) and p.sniff(name, data[:65536])
+    ]
     assert others == [], name
     source = Source("run", name, file, parser.FORMAT, len(data), "0", None, 1)
     rows, issues = {}, []
@@ -46,7 +59,10 @@ def test_trainer_log_lines(tmp_path):
 def test_lightning_metrics_have_empty_cells(tmp_path):
     data = b"epoch,step,train_loss,val_loss\n0,10,0.5,\n0,20,,0.25\nbad\n"
     rows, issues = read(metrics_csv, tmp_path, data, "lightning_logs/version_0/metrics.csv")
-    assert [(r["step"], r["name"], r["value"]) for r in rows["metric"] if r["name"] != "epoch"] == [(10, "train_loss", 0.5), (20, "val_loss", 0.25)]
+    assert [(r["step"], r["name"], r["value"]) for r in rows["metric"] if r["name"] != "epoch"] == [
+        (10, "train_loss", 0.5),
+        (20, "val_loss", 0.25),
+    ]
     assert [i.dropped for i in issues] == [1]
 
 
@@ -58,7 +74,9 @@ def test_csv_monitor_counts_restarts_and_scales_milliseconds(tmp_path):
     ]  # fmt: skip
     data = b"step,elapsed_time_ms_backward\n32,1.5\n"
     rows, _ = read(csv_monitor, tmp_path, data, "job/Train_Samples_elapsed_time_ms_backward.csv")
-    assert [(r["samples"], r["phase"], r["duration"], r["rank"]) for r in rows["phase_time"]] == [(32, "bwd", 1_500_000, 0)]
+    assert [(r["samples"], r["phase"], r["duration"], r["rank"]) for r in rows["phase_time"]] == [
+        (32, "bwd", 1_500_000, 0)
+    ]
 
 
 def test_ds_config_is_flattened_and_secrets_stay_out(tmp_path):
@@ -84,7 +102,9 @@ def test_nvidia_smi_query_with_units(tmp_path):
         b"2020/11/12 13:48:11.412, 3, 99 %, 30994 MiB, Active\n2020/11/12 13:48:12.412, 3, [N/A], [Not Supported], Not Active\n"
     )
     rows, issues = read(nvidia_smi, tmp_path, data, "smi.csv")
-    assert [(r["device"], r["kind"], r["bytes"], r["time"]) for r in rows["memory"]] == [("3", "device_used", 30994 << 20, 1605188891412000000)]
+    assert [(r["device"], r["kind"], r["bytes"], r["time"]) for r in rows["memory"]] == [
+        ("3", "device_used", 30994 << 20, 1605188891412000000)
+    ]
     assert [(r["name"], r["value"]) for r in rows["metric"]] == [("device_utilization_gpu", 99.0)]
     assert [(r["kind"], r["name"]) for r in rows["event"]] == [("throttle", "hw_thermal_slowdown")]
     assert issues == []
@@ -94,4 +114,8 @@ def test_nvidia_smi_dmon_with_missing_values(tmp_path):
     data = b"# gpu    pwr  gtemp     sm    mem     fb\n# Idx      W      C      %      %     MB\n    0     60     35      -      0   1024\n"
     rows, _ = read(nvidia_smi, tmp_path, data, "dmon.txt")
     assert [(r["device"], r["bytes"]) for r in rows["memory"]] == [("0", 1024 << 20)]
-    assert {r["name"]: r["value"] for r in rows["metric"]} == {"device_pwr": 60.0, "device_gtemp": 35.0, "device_mem": 0.0}
+    assert {r["name"]: r["value"] for r in rows["metric"]} == {
+        "device_pwr": 60.0,
+        "device_gtemp": 35.0,
+        "device_mem": 0.0,
+    }

@@ -16,9 +16,7 @@ from postmortem.parsers import _stacks, _tables
 from postmortem.parsers._record import COLUMNS, Line, Machine
 
 _KINDS: dict[str, type[Machine]] = {
-    literal: kind
-    for kind in (*_stacks.MACHINES, *_tables.MACHINES)
-    for literal in kind.OPENS
+    literal: kind for kind in (*_stacks.MACHINES, *_tables.MACHINES) for literal in kind.OPENS
 }
 
 

@@ -86,7 +86,9 @@ def amount(text: pl.Expr, unit: str) -> pl.Expr:
     if unit != SIZE:
         return number(text) * UNITS[unit]
     value = number(text.str.extract(r"([\d.]+)", 1))
-    factor = text.str.extract(r"[\d.]+ ?([KMGTPE]i?B|kB|B|bytes)\b", 1).replace_strict(UNITS, default=1.0, return_dtype=pl.Float64)
+    factor = text.str.extract(r"[\d.]+ ?([KMGTPE]i?B|kB|B|bytes)\b", 1).replace_strict(
+        UNITS, default=1.0, return_dtype=pl.Float64
+    )
     # A process that "has 17179869184.00 GiB in use" is an underflow upstream.
     return pl.when(value * factor < 2.0**61).then(value * factor)
 
@@ -97,18 +99,22 @@ def _long(emit: Emit, matched: pl.DataFrame, pattern: Pattern) -> Iterator[tuple
     for capture, name in emit.values.items():
         at = matched[f"capture.{capture}"].is_not_null().arg_true()
         values = matched[f"capture.{capture}"].drop_nulls()
-        parts.append(pl.DataFrame({"at": at, "value_": values}).with_columns(name_=pl.lit(name), unit_=pl.lit(emit.units.get(capture, ""))))
+        parts.append(
+            pl.DataFrame({"at": at, "value_": values}).with_columns(
+                name_=pl.lit(name), unit_=pl.lit(emit.units.get(capture, ""))
+            )
+        )
     if emit.pairs:
         rest = f"capture.{REST}" if REST in pattern.captures else "text"
         parts.append(_pairs(emit, matched[rest]))
     if not parts:  # name and value are the same for every record
         yield emit.table, matched.select(**_shared(emit, pattern))
         return
-    values = pl.concat([p.select("at", "name_", "value_", "unit_") for p in parts]) if len(parts) > 1 else parts[0]
-    if values.is_empty():
+    found_ = pl.concat([part.select("at", "name_", "value_", "unit_") for part in parts])
+    if found_.is_empty():
         return
     shared = matched.select(**_shared(emit, pattern))
-    for table, found in _finished(emit.table, values):
+    for table, found in _finished(emit.table, found_):
         rows_ = shared[found["at"]].hstack(found.drop("at"))
         yield table, rows_.with_columns(carry_=True) if emit.carry else rows_
 
@@ -159,7 +165,9 @@ def _shape(emit: Emit, text: str) -> tuple[str, list[tuple[str, str]]] | None:
 
 def _by_shape(found: list[tuple[str, str]], groups: pl.DataFrame, at: pl.Series) -> list[pl.DataFrame]:
     return [
-        pl.DataFrame({"at": at, "value_": groups.to_series(place)}).select("at", name_=pl.lit(name), value_="value_", unit_=pl.lit(unit))
+        pl.DataFrame({"at": at, "value_": groups.to_series(place)}).select(
+            "at", name_=pl.lit(name), value_="value_", unit_=pl.lit(unit)
+        )
         for place, (name, unit) in enumerate(found)
     ]
 
@@ -170,7 +178,11 @@ def _one_by_one(emit: Emit, rest: pl.Series, rows: pl.Series) -> pl.DataFrame:
     texts = hits.explode(empty_as_null=False, keep_nulls=False)
     groups = texts.to_frame("t").select(pl.col("t").str.extract_groups(emit.pairs)).unnest("t")
     unit = pl.coalesce("unit", pl.lit(emit.unit)) if "unit" in groups.columns else pl.lit(emit.unit)
-    return groups.select(name_="name", value_="value", unit_=unit).with_columns(at=at).select("at", "name_", "value_", "unit_")
+    return (
+        groups.select(name_="name", value_="value", unit_=unit)
+        .with_columns(at=at)
+        .select("at", "name_", "value_", "unit_")
+    )
 
 
 def plain(name: str) -> str:

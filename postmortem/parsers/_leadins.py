@@ -128,10 +128,14 @@ def split(lines: pl.DataFrame, leadins: LeadIns) -> pl.DataFrame:
     led = prefix.str.len_bytes() > 0
     if not led.any():
         return lines.drop("raw").with_columns(pl.lit(None, pl.String).alias(c) for c in ("time", *KINDS))
-    some = prefix.filter(led).to_frame("prefix").select(
-        "prefix",
-        time=pl.col("prefix").str.extract(_STAMPS, 0),
-        shape=pl.col("prefix").str.replace_all(_STAMPS, _HOLE),
+    some = (
+        prefix.filter(led)
+        .to_frame("prefix")
+        .select(
+            "prefix",
+            time=pl.col("prefix").str.extract(_STAMPS, 0),
+            shape=pl.col("prefix").str.replace_all(_STAMPS, _HOLE),
+        )
     )
     known = _shapes(some.unique("shape", keep="first").select("shape", "prefix"), regex)
     some = some.with_columns(again=some["shape"].str.count_matches(_HOLE, literal=True) > 1)

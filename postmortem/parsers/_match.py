@@ -29,7 +29,7 @@ def match(text: pl.Series, patterns: Sequence[Pattern], others: tuple[str, ...] 
 
     Returns the matches, and the numbers of the texts that contain one of the literals `others`.
     """
-    if int(text.str.len_bytes().max() or 0) > LONGEST:
+    if (text.str.len_bytes() > LONGEST).any():
         text = text.str.head(LONGEST)
     candidates = _candidates(text, _literals(tuple(patterns), others))
     taken = np.zeros(len(text), np.bool_)
@@ -59,7 +59,12 @@ def _candidates(text: pl.Series, literals: list[str]) -> dict[str, npt.NDArray[n
     at = np.flatnonzero(some.to_numpy())
     if not len(at):
         return {}
-    hits = text.filter(some).to_frame("text").select(pl.col("text").str.extract_many(literals, overlapping=True)).to_series()
+    hits = (
+        text.filter(some)
+        .to_frame("text")
+        .select(pl.col("text").str.extract_many(literals, overlapping=True))
+        .to_series()
+    )
     rows = np.repeat(at, hits.list.len().to_numpy())
     codes = hits.explode().cast(pl.Enum(literals)).to_physical().to_numpy()
     order = np.argsort(codes, kind="stable")
@@ -76,8 +81,8 @@ def _distinct(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 def _captures(pattern: Pattern, text: pl.Series, at: npt.NDArray[np.int64]) -> Match | None:
     if not pattern.captures or not pattern.emit:
-        hit = text.str.contains(pattern.regex).to_numpy()
-        return Match(pattern, pl.Series("at", at[hit]), pl.DataFrame(height=int(hit.sum()))) if hit.any() else None
+        at = at[text.str.contains(pattern.regex).to_numpy()]
+        return Match(pattern, pl.Series("at", at), pl.DataFrame(height=len(at))) if len(at) else None
     regex = f"(?P<whole_>{pattern.regex})"
     groups = text.to_frame("text").select(pl.col("text").str.extract_groups(regex)).unnest("text")
     hit = groups["whole_"].is_not_null()

@@ -14,8 +14,12 @@ _LOCAL = re.compile(r"(?i)(?:^|[^a-z])local[-_.]?rank[-_.=]?(?P<local>\d+)(?![\d
 _RANK = re.compile(r"(?i)(?:^|[^a-z])(?:global[-_.]?)?rank[-_.=]?(?P<rank>\d+)(?![\d])")
 # A container or trace named <host>_<pid>.… or <host>_<rank> says a host at most when the word carries "node" or "host".
 _HOST = re.compile(r"(?i)(?:^|[_/.-])(?P<host>(?:node|host)[-_]?\d+)(?=[_./-]|$)")
-_HOST_TWICE = re.compile(r"^(?P<host>[A-Za-z0-9][\w.-]*)_(?P=host)_(?:stdout|stderr)")  # gpt-neox writes host_host_stdout.txt
-_NOT_RANKS = re.compile(r"(?i)(?:node|machine|group|[a-z]p|zero_pp|expert|stage)[-_.]?rank[-_.=]?\d+|\d+[-_]?ranks(?![a-z])")
+_HOST_TWICE = re.compile(
+    r"^(?P<host>[A-Za-z0-9][\w.-]*)_(?P=host)_(?:stdout|stderr)"
+)  # gpt-neox writes host_host_stdout.txt
+_NOT_RANKS = re.compile(
+    r"(?i)(?:node|machine|group|[a-z]p|zero_pp|expert|stage)[-_.]?rank[-_.=]?\d+|\d+[-_]?ranks(?![a-z])"
+)
 
 
 def rank_from_name(path: str) -> tuple[int | None, int | None, str | None]:

@@ -92,7 +92,7 @@ def _inflate(file: IO[bytes]) -> Iterator[bytes | Issue]:
                     yield Issue("malformed", "Bytes that are no gzip data follow the gzip data; they were left out.")
                     return
                 inflater = isal_zlib.decompressobj(wbits=31)
-    except (isal_zlib.error, zlib.error, EOFError) as error:
+    except (zlib.error, EOFError, isal_zlib.IsalError) as error:  # type: ignore[misc]  # isal is not typed
         yield Issue("malformed", f"The gzip data is damaged ({error}); the rest of the file was left out.")
         return
     if not inflater.eof:

@@ -14,13 +14,23 @@ _HEAD = "Traceback (most recent call last)"
 # The last line of a traceback: a dotted class name, then nothing or a colon and the message.
 _EXCEPTION = re.compile(r"^(?P<name>(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*)(?:: ?(?P<message>.*))?$", re.DOTALL)
 _CHAINED = ("During handling of the above exception", "The above exception was the direct cause")
-_LIBRARY = ("site-packages/", "dist-packages/", "/lib/python", "lib\\python", "<frozen ", "<string>", "/bin/torchrun", "/bin/deepspeed", "/bin/accelerate")
+_LIBRARY = (
+    "site-packages/",
+    "dist-packages/",
+    "/lib/python",
+    "lib\\python",
+    "<frozen ",
+    "<string>",
+    "/bin/torchrun",
+    "/bin/deepspeed",
+    "/bin/accelerate",
+)
 _LIMIT = 5000  # lines of one record; a RecursionError prints about 1,000 frames of two lines
 
 
 def _deepest(frames: list[tuple[str, int, str]]) -> tuple[str, int, str] | None:
     own = [f for f in frames if not any(part in f[0] for part in _LIBRARY)]
-    return (own or frames or [None])[-1]
+    return (own or frames)[-1] if frames else None
 
 
 class Traceback:
@@ -82,7 +92,13 @@ class Traceback:
             return True
         if self.state == "blank":
             return False
-        if line.logger or _HEAD in text or not text.startswith((" ", "\t", "Last error", "ncclUnhandled", "ncclSystem", "ncclInternal", "ncclRemote")):
+        if (
+            line.logger
+            or _HEAD in text
+            or not text.startswith(
+                (" ", "\t", "Last error", "ncclUnhandled", "ncclSystem", "ncclInternal", "ncclRemote")
+            )
+        ):
             return False
         self.message = f"{self.message}\n{text}"[:4000]
         return True
@@ -104,7 +120,9 @@ class Traceback:
 def classify(name: str, message: str) -> tuple[str, str, dict[str, Any]]:
     """(kind, role, further columns) of an exception: what only follows from another process's end is a cascade."""
     short = name.rsplit(".", 1)[-1]
-    if short in ("OutOfMemoryError",) or re.search(r"out of memory|can't allocate memory|CUBLAS_STATUS_ALLOC_FAILED", message):
+    if short == "OutOfMemoryError" or re.search(
+        r"out of memory|can't allocate memory|CUBLAS_STATUS_ALLOC_FAILED", message
+    ):
         return "exception", "root", {}
     if short in ("ChildFailedError", "SignalException", "KeyboardInterrupt") or _FOLLOWS.search(message):
         return "exception", "cascade", {}
@@ -127,7 +145,9 @@ class Stack:
     OPENS: ClassVar[tuple[str, ...]] = ("(most recent call first):",)
     FORMAT: ClassVar[str] = "python.stack"
     role = "context"
-    _THREAD = re.compile(r"^(?P<current>Current thread|Thread) (?P<id>0x[0-9a-f]+)(?: \[(?P<name>[^\]]+)\])? \(most recent call first\):")
+    _THREAD = re.compile(
+        r"^(?P<current>Current thread|Thread) (?P<id>0x[0-9a-f]+)(?: \[(?P<name>[^\]]+)\])? \(most recent call first\):"
+    )
     _CALL = re.compile(r'^ +File "(?P<file>[^"]+)", line (?P<line>\d+|\?\?\?)(?: in (?P<function>.+))?')
 
     def __init__(self, line: Line, thread: re.Match[str]) -> None:

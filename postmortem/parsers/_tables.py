@@ -44,7 +44,12 @@ class ErrorTable:
             return True
         if re.fullmatch(r"={5,}", text):
             return not self.failures
-        return bool(self.failures) and "traceback" in self.failures[-1] and not line.logger and line.text.startswith((" ", "T", "File"))
+        return (
+            bool(self.failures)
+            and "traceback" in self.failures[-1]
+            and not line.logger
+            and line.text.startswith((" ", "T", "File"))
+        )
 
     def rows(self) -> Iterator[tuple[str, dict[str, Any]]]:
         for failure in self.failures:
@@ -66,7 +71,11 @@ class ErrorTable:
         yield "process", {**about, "statement": "table"}
         if code:
             stopped = int(code[1]) == -15
-            row |= {"kind": "exit", "role": "cascade" if stopped else "symptom", "message": failure.get("traceback", "")}
+            row |= {
+                "kind": "exit",
+                "role": "cascade" if stopped else "symptom",
+                "message": failure.get("traceback", ""),
+            }
             yield "event", {**row, "detail": json.dumps({"error_file": failure.get("error_file", "")})}
 
 
@@ -126,7 +135,17 @@ class ConfigDump:
         except ValueError:
             return
         for key, value in flat(config):
-            yield "config", {"line": self.first.line, "rank": self.first.rank, "host": self.first.host, "kind": "deepspeed", "key": key, "value": value}
+            yield (
+                "config",
+                {
+                    "line": self.first.line,
+                    "rank": self.first.rank,
+                    "host": self.first.host,
+                    "kind": "deepspeed",
+                    "key": key,
+                    "value": value,
+                },
+            )
 
 
 def flat(value: Any, path: str = "") -> Iterator[tuple[str, str]]:

@@ -12,7 +12,9 @@ from postmortem.formats import ascii_classes
 LEAP = 1972
 """Year of stamps whose year nothing in the file states: a leap year, so that every day of a year exists."""
 _ISO = ascii_classes(r"^(\d{4}-\d\d-\d\d)[T _](\d\d:\d\d:\d\d)[.,]?(\d*)(Z|[+-]\d\d:?\d\d)?$")
-_GLOG = ascii_classes(r"^(\d{1,2})(\d\d) (\d\d:\d\d:\d\d)\.?(\d*)$")  # month without leading zero in C++, with it in Python
+_GLOG = ascii_classes(
+    r"^(\d{1,2})(\d\d) (\d\d:\d\d:\d\d)\.?(\d*)$"
+)  # month without leading zero in C++, with it in Python
 _SYSLOG = ascii_classes(r"^([A-Z][a-z]{2}) ([ \d]\d) (\d\d:\d\d:\d\d)(?:\.(\d+)| (\d{4}))?$")  # dmesg -T has the year
 
 
@@ -53,7 +55,9 @@ def _iso(some: pl.DataFrame) -> list[pl.Series]:
     zone = parts[names[3]]
     if zone.null_count() < len(zone):
         ns = ns - _offset(zone)
-    clock = zone.is_not_null().to_frame("z").select(pl.when("z").then(pl.lit("utc")).otherwise(pl.lit("local"))).to_series()
+    clock = (
+        zone.is_not_null().to_frame("z").select(pl.when("z").then(pl.lit("utc")).otherwise(pl.lit("local"))).to_series()
+    )
     return [ns.alias("ns"), clock.alias("clock")]
 
 
@@ -79,7 +83,9 @@ def _yearless(some: pl.DataFrame) -> list[pl.Series]:
     stated = syslog[e]
     if syslog[a].null_count() < len(syslog):
         months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-        number = syslog[a].replace_strict({m: f"{i:02}" for i, m in enumerate(months, 1)}, default=None, return_dtype=pl.String)
+        number = syslog[a].replace_strict(
+            {m: f"{i:02}" for i, m in enumerate(months, 1)}, default=None, return_dtype=pl.String
+        )
         other = number + "-" + syslog[b].str.strip_chars().str.zfill(2) + " " + syslog[c]
         day = _first(day, other)
         fraction = _first(fraction, syslog[d])
@@ -93,8 +99,17 @@ def _first(one: pl.Series, other: pl.Series) -> pl.Series:
 def _dated(year: int | None) -> list[pl.Expr]:
     """Stamps without a year take the file's; with none, the year LEAP and the clock "day"."""
     stamp = pl.coalesce("stated", pl.lit(str(year or LEAP))) + "-" + pl.col("day")
-    guessed = stamp.str.to_datetime("%Y-%m-%d %H:%M:%S", time_unit="ns", strict=False).cast(pl.Int64) + pl.col("fraction")
-    named = pl.when(pl.col("ns").is_not_null()).then("clock").when(pl.col("stated").is_not_null()).then(pl.lit("local")).when(guessed.is_not_null()).then(pl.lit("year" if year else "day"))
+    guessed = stamp.str.to_datetime("%Y-%m-%d %H:%M:%S", time_unit="ns", strict=False).cast(pl.Int64) + pl.col(
+        "fraction"
+    )
+    named = (
+        pl.when(pl.col("ns").is_not_null())
+        .then("clock")
+        .when(pl.col("stated").is_not_null())
+        .then(pl.lit("local"))
+        .when(guessed.is_not_null())
+        .then(pl.lit("year" if year else "day"))
+    )
     return [pl.coalesce("ns", guessed).alias("time"), named.alias("clock")]
 
 

@@ -42,9 +42,17 @@ def parse(source: Source) -> Iterator[Parsed]:
         rows = _rows(block, attempt)
         attempt = int(rows["attempt"][-1]) if rows.height else attempt
         good = rows.filter(pl.col("value").is_not_null() & pl.col("samples").is_not_null())
-        bad = rows.filter(~pl.col("head") & (pl.col("value").is_null() | pl.col("samples").is_null()) & (pl.col("raw") != ""))
+        bad = rows.filter(
+            ~pl.col("head") & (pl.col("value").is_null() | pl.col("samples").is_null()) & (pl.col("raw") != "")
+        )
         if bad.height:
-            yield Issue("malformed", f"{bad.height} lines are no samples and value; they were left out.", int(bad["line"][0]), None, bad.height)
+            yield Issue(
+                "malformed",
+                f"{bad.height} lines are no samples and value; they were left out.",
+                int(bad["line"][0]),
+                None,
+                bad.height,
+            )
         yield _batch(name, good)
 
 
@@ -63,7 +71,10 @@ def _rows(block: Block, attempt: int) -> pl.DataFrame:
     cells = pl.col("raw").str.splitn(",", 2)
     return frame.with_columns(
         attempt=(pl.col("head").cast(pl.Int32).cum_sum() + attempt).clip(0),
-        samples=cells.struct.field("field_0").str.strip_chars().cast(pl.Float64, strict=False).cast(pl.Int64, strict=False),
+        samples=cells.struct.field("field_0")
+        .str.strip_chars()
+        .cast(pl.Float64, strict=False)
+        .cast(pl.Int64, strict=False),
         text=cells.struct.field("field_1").str.strip_chars(),
         value=number(cells.struct.field("field_1")),
     )

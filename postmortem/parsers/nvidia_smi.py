@@ -14,7 +14,9 @@ from postmortem.records import Batch, Issue, Parsed, Source
 FORMAT = "nvidia_smi"
 DOC = "nvidia-smi --query-gpu=... --format=csv and nvidia-smi dmon: use, memory, power, clocks, throttling per device."
 
-_CSV = re.compile(rb"^(?:timestamp|index|name|uuid|gpu_uuid|pci\.bus_id|utilization\.gpu|memory\.used)[^\n]*, ?[a-z_.]+(?: \[[^\]]+\])?")
+_CSV = re.compile(
+    rb"^(?:timestamp|index|name|uuid|gpu_uuid|pci\.bus_id|utilization\.gpu|memory\.used)[^\n]*, ?[a-z_.]+(?: \[[^\]]+\])?"
+)
 _DMON = re.compile(rb"^#(?:Date +Time +)? *gpu +")
 _SIZES = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "MB": 2**20, "B": 1}
 _MEMORY = {"memory.used": "device_used", "memory.total": "device_total", "fb": "device_used"}
@@ -78,7 +80,17 @@ class _Rows:
             if reason := _THROTTLES.match(key):
                 if cell == "Active" and reason["reason"] not in _HARMLESS:
                     event = {k: v for k, v in shared.items() if k != "device"}
-                    self.event.append({**event, "part": len(self.event), "kind": "throttle", "role": "symptom", "name": reason["reason"], "clock": "local", "message": f"device {device}: {key} {cell}"})
+                    self.event.append(
+                        {
+                            **event,
+                            "part": len(self.event),
+                            "kind": "throttle",
+                            "role": "symptom",
+                            "name": reason["reason"],
+                            "clock": "local",
+                            "message": f"device {device}: {key} {cell}",
+                        }
+                    )
                 continue
             number = re.match(r"^(-?\d+(?:\.\d*)?) ?(\S*)$", cell)
             if number is None or key in ("index", "gpu", "timestamp", "date", "time", "driver_version"):

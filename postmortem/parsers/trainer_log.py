@@ -19,7 +19,13 @@ _STEPS = ("current_steps", "global_step", "step", "_step", "iteration")
 def sniff(path: str, head: bytes) -> bool:
     """The first line is a JSON object of which one key is a step and another one a number."""
     first = _entry(head.split(b"\n", 1)[0])
-    return ".json" in path.lower() and first is not None and _step(first) is not None and len(first) > 1 and "log_history" not in first
+    return (
+        ".json" in path.lower()
+        and first is not None
+        and _step(first) is not None
+        and len(first) > 1
+        and "log_history" not in first
+    )
 
 
 def parse(source: Source) -> Iterator[Parsed]:
@@ -43,7 +49,9 @@ def _block(block: Block) -> Iterator[Parsed]:
         found += new
         lines += [number] * len(new)
     if bad:
-        yield Issue("malformed", f"{bad} lines are no JSON object with a step; they were left out.", block.line, None, bad)
+        yield Issue(
+            "malformed", f"{bad} lines are no JSON object with a step; they were left out.", block.line, None, bad
+        )
     yield batch(found, lines)
 
 

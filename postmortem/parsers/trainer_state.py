@@ -20,7 +20,9 @@ _LIMIT = 256 << 20
 def sniff(path: str, head: bytes) -> bool:
     """A JSON object with a log_history; the name alone decides nothing."""
     del path
-    return head.lstrip().startswith(b"{") and (b'"log_history"' in head or (b'"best_metric"' in head and b'"epoch"' in head))
+    return head.lstrip().startswith(b"{") and (
+        b'"log_history"' in head or (b'"best_metric"' in head and b'"epoch"' in head)
+    )
 
 
 def parse(source: Source) -> Iterator[Parsed]:
@@ -59,7 +61,11 @@ def _number(value: Any) -> float | None:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
         return None
-    return number if isinstance(value, (int, float)) or not math.isnan(number) or str(value).strip().lower() == "nan" else None
+    return (
+        number
+        if isinstance(value, (int, float)) or not math.isnan(number) or str(value).strip().lower() == "nan"
+        else None
+    )
 
 
 def batch(found: list[tuple[int | None, str, float, str]], line: list[int] | None = None) -> Batch:
