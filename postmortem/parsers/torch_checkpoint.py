@@ -67,6 +67,7 @@ def _contents(file: BinaryIO, source: Source, found: TorchFile, deep: bool) -> I
     value = found.value
     buffers = value.get("buffer_names") if isinstance(value, Mapping) else None
     named = frozenset(name for name in buffers if isinstance(name, str)) if isinstance(buffers, list) else frozenset()
+    bare = rows.content(value) == "weights"
     leaves = rows.walk(value)
     masters: dict[int, tuple[Tensor, Record]] = {}
     while part := list(islice(leaves, _BATCH)):
@@ -74,6 +75,8 @@ def _contents(file: BinaryIO, source: Source, found: TorchFile, deep: bool) -> I
         for path, leaf in part:
             if isinstance(leaf, Tensor):
                 tensors.append(row := _tensor_row(file, source.path, found, (path, leaf), named, deep))
+                if bare and row["kind"] == "other":  # a file of nothing but named tensors
+                    row |= {"kind": "parameter", "name": path}
                 states += _scalar_row(file, found, path, leaf)
                 record = found.records.get(leaf.storage.key)
                 if row["kind"] == "fp32" and row["group"] is not None and record and row["offset"] is not None:

@@ -50,7 +50,13 @@ WITH world AS (
 flexible AS (
     SELECT DISTINCT run_id
     FROM checkpoint_state
-    WHERE key IN ('ds_config.zero_optimization.elastic_checkpoint', 'ds_config.checkpoint.load_universal') AND value = 'true'
+    WHERE
+        (
+            key IN ('ds_config.zero_optimization.elastic_checkpoint', 'ds_config.checkpoint.load_universal')
+            AND value = 'true'
+        )
+        -- MiCS keeps one copy of the state per group of ranks, so its shards are fewer than the ranks.
+        OR (key = 'ds_config.zero_optimization.mics_shard_size' AND value <> '-1')
 )
 
 SELECT

@@ -130,7 +130,10 @@ placed AS (
 facts AS (
     SELECT
         run_id, source,
-        max(TRY_CAST(value AS BIGINT)) FILTER (WHERE key IN ('global_steps', 'iteration')) AS global_steps,
+        coalesce(
+            max(TRY_CAST(value AS BIGINT)) FILTER (WHERE key = 'global_steps'),
+            max(TRY_CAST(value AS BIGINT)) FILTER (WHERE key = 'iteration')
+        ) AS global_steps,
         max(TRY_CAST(value AS BIGINT)) FILTER (WHERE key = 'skipped_steps') AS skipped_steps,
         max(TRY_CAST(value AS BIGINT)) FILTER (WHERE regexp_matches(key, '\.\d+\.step$')) AS optimizer_step,
         max(TRY_CAST(value AS BIGINT)) FILTER (WHERE key = 'dp_world_size') AS dp_world_size,
