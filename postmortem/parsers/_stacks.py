@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from postmortem.parsers._record import Line
 
 _FRAME = re.compile(r'^ *File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.+))?')
+_CALL = re.compile(r'^ +File "[^"]+", line \d+, in ')
 _HEAD = "Traceback (most recent call last)"
 # The last line of a traceback: a dotted class name, then nothing or a colon and the message.
 _EXCEPTION = re.compile(r"^(?P<name>(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*)(?:: ?(?P<message>.*))?$", re.DOTALL)
@@ -36,7 +37,7 @@ def _deepest(frames: list[tuple[str, int, str]]) -> tuple[str, int, str] | None:
 class Traceback:
     """A Python traceback with its exception; the last of a chain is the one that ended things, the first the cause."""
 
-    OPENS: ClassVar[tuple[str, ...]] = (_HEAD,)
+    OPENS: ClassVar[tuple[str, ...]] = (_HEAD, ", in ")
     FORMAT: ClassVar[str] = "python.traceback"
     role = "context"
 
@@ -50,8 +51,11 @@ class Traceback:
 
     @classmethod
     def open(cls, line: Line) -> Traceback | None:
-        """A traceback starts at its head line; a message may end with the head, then it is glued to it."""
-        return cls(line) if line.text.rstrip().endswith(_HEAD + ":") or line.text.startswith(_HEAD) else None
+        """A traceback starts at its head line, also behind other text; where a file begins later, at a frame."""
+        if line.text.rstrip().endswith(_HEAD + ":") or line.text.startswith(_HEAD):
+            return cls(line)
+        started = cls(line)
+        return started if _CALL.match(line.text) and started.take(line) else None
 
     def take(self, line: Line) -> bool:
         self.count += 1
