@@ -268,3 +268,20 @@ def test_binary_files_are_no_text():
     assert not lines.sniff("a.log", bytes(range(128, 256)) * 100)
     assert lines.sniff("a.log", "café ██ 10%".encode() * 100)
     assert not lines.sniff("a.log", b"")
+
+
+def test_stacks_of_live_processes(tmp_path):
+    data = (
+        b"Current thread 0x00007f94 (most recent call first):\n"
+        b'  File "/opt/train.py", line 110 in watch\n  File "/usr/lib/python3.11/threading.py", line 982 in run\n\n'
+        b'Thread 0x00007f95 (most recent call first):\n  File "/opt/train.py", line 144 in <module>\n'
+        b"plain line\n"
+        b"Process 4021: python3 train.py\nPython v3.11.7 (/usr/bin/python3.11)\n\n"
+        b'Thread 4021 (idle): "MainThread"\n    all_reduce (torch/distributed/distributed_c10d.py:2501)\n    <module> (train.py:9)\n'
+    )
+    rows, _ = read(tmp_path, data)
+    assert [r["name"] for r in rows["event"] if r["kind"] == "stack"] == [
+        "watch (/opt/train.py:110)",
+        "<module> (/opt/train.py:144)",
+        "all_reduce (torch/distributed/distributed_c10d.py:2501)",
+    ]

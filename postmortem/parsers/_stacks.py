@@ -180,4 +180,49 @@ class Stack:
                 yield "event", {**line.carried(), **row, "detail": json.dumps(detail, ensure_ascii=False)}
 
 
-MACHINES = (Traceback, Stack)
+class Dump:
+    """py-spy dump of one live process (py-spy, src/dump.rs): its threads and what each of them was in."""
+
+    OPENS: ClassVar[tuple[str, ...]] = ("Thread ",)
+    FORMAT: ClassVar[str] = "python.py_spy"
+    role = "context"
+    _THREAD = re.compile(
+        r'^Thread (?P<id>\d+|0x[0-9A-Fa-f]+) \((?P<state>active|idle|active\+gil|idle\+gil)\)(?:: "(?P<name>[^"]*)")?\s*$'
+    )
+    _CALL = re.compile(r"^ {4}(?P<function>\S.*?) \((?P<place>[^()]+)\)\s*$")
+
+    def __init__(self, line: Line, thread: re.Match[str]) -> None:
+        self.threads: list[tuple[Line, re.Match[str], list[str]]] = [(line, thread, [])]
+
+    @classmethod
+    def open(cls, line: Line) -> Dump | None:
+        """A dump's threads start each with a header of its own."""
+        found = cls._THREAD.match(line.text)
+        return cls(line, found) if found else None
+
+    def take(self, line: Line) -> bool:
+        """A frame, or the header of the next thread."""
+        if found := self._CALL.match(line.text):
+            self.threads[-1][2].append(f"{found['function']} ({found['place']})")
+            return True
+        if found := self._THREAD.match(line.text):
+            self.threads.append((line, found, []))
+            return True
+        return not line.text.strip()
+
+    def rows(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """One event of kind stack per thread."""
+        for line, thread, frames in self.threads:
+            if frames:
+                main = thread["name"] in (None, "MainThread")
+                detail = {
+                    "thread": thread["id"],
+                    "current": main,
+                    "thread_name": thread["name"] or "",
+                    "frames": frames,
+                }
+                row = {"kind": "stack", "role": "context", "name": frames[0], "message": frames[0]}
+                yield "event", {**line.carried(), **row, "detail": json.dumps(detail, ensure_ascii=False)}
+
+
+MACHINES = (Traceback, Stack, Dump)
