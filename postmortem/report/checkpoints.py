@@ -32,9 +32,9 @@ def grid(data: Data, extra: Marks) -> Figure | None:
     cells = [_cell(side, row, _differing(data)) for side, rows in found.items() for row in rows]
     lines = _lines(cells)
     shown = [cell for cell in cells if cell["line"] in lines]
-    columns = list(
-        dict.fromkeys(c["column"] for c in sorted(cells, key=lambda c: (c["run"], c["step"] or 0, c["column"])))
-    )
+    order = list(data.sides)
+    ordered = sorted(cells, key=lambda c: (order.index(c["run"]), c["step"] or 0, c["column"]))
+    columns = list(dict.fromkeys(c["column"] for c in ordered))
     names = [name for name in STATES if any(c["state"] == name for c in shown)]
     scale = alt.Scale(domain=names, range=[STATES[n][0] for n in names])
     base = marks.chart(shown).encode(

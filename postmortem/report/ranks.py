@@ -30,7 +30,7 @@ def lateness(data: Data, extra: Marks) -> Figure | None:
     sides = list(data.sides)
     rows = [{"run": s, **r} for s, some in found.items() for r in some if words.finite(r["median"]) is not None]
     many = len({row["rank"] for row in rows}) > MANY
-    out = _outliers(rows, 0.05 * typical_step(data))
+    out = _outliers(rows, 0.15 * typical_step(data))
     layers, height = (_histogram(rows, out, sides, axis), marks.HEIGHT) if many else _per_rank(rows, sides, axis)
     ordered = sorted(rows, key=lambda row: -row["median"])
     table = [

@@ -1,7 +1,7 @@
 /*---
 title = "Losses and gradient norms that are not finite"
 doc = "One row per metric, rank and kind of value: the first and last step, and how many."
-reads = ["metric"]
+reads = ["metrics"]
 [params]
 most = { type = "INTEGER", default = 4096, doc = "Rows at most, earliest first." }
 [returns]
@@ -13,7 +13,7 @@ last_step = "BIGINT"
 n = "BIGINT"
 [[case]]
 name = "NaN and infinity are told apart"
-given.metric = """
+given.metrics = """
 rank | step | name      | value
 2    | 15   | loss      | nan
 2    | 16   | loss      | nan
@@ -34,7 +34,7 @@ SELECT
     min(step) AS first_step,
     max(step) AS last_step,
     count(*) AS n
-FROM metric
+FROM metrics
 WHERE name IN ('loss', 'grad_norm') AND NOT isfinite(value) AND step IS NOT NULL
 GROUP BY ALL
 ORDER BY first_step, name, rank, value

@@ -1,7 +1,6 @@
 /*---
 title = "Metrics with the global rank resolved"
 doc   = "Every printed value; where its line states no global rank, the one of its file, local rank, host or label. Values of an earlier attempt that a later one printed again stay apart by attempt."
-materialize = true
 reads = ["metric", "rank_map"]
 [returns]
 run_id = "VARCHAR"
@@ -29,8 +28,8 @@ b      | 1          |      | 3    | loss | 2
 """
 expect = """
 source | rank | step | name | value
-a      | 0    | 3    | loss | 2
 a      | 5    | 3    | loss | 2
+a      | 0    | 3    | loss | 2
 b      |      | 3    | loss | 2
 """
 ---*/
@@ -41,4 +40,3 @@ FROM metric AS v
 LEFT JOIN rank_map AS m
     ON v.run_id = m.run_id AND v.source = m.source AND v.local_rank IS NOT DISTINCT FROM m.local_rank
     AND v.task IS NOT DISTINCT FROM m.task AND v.host IS NOT DISTINCT FROM m.host
-ORDER BY v.run_id, v.source, v.line, rank NULLS LAST

@@ -1,0 +1,93 @@
+"""How long the report of a large run takes, how much memory, and how large it gets.
+
+python benchmarks/bench_report.py [--ranks 1024] [--steps 100000] [--store DIR]: makes a store of two runs in which every rank prints its
+step time and loss at every step (the store is kept and used again if --store names one), then builds the report from it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import tempfile
+import time
+from pathlib import Path
+
+import duckdb
+
+from postmortem import report, schema
+from postmortem.ingest import LAST, MANIFEST, STORE_VERSION
+from postmortem.query import Session
+from postmortem.report.data import gather
+from postmortem.store import Store
+
+RANKS_PER_FILE = 64
+
+
+def make(store: Path, run: str, ranks: int, steps: int) -> None:
+    """One run: step times around 0.3 s with a spike every 1000 steps, a loss that falls, memory every 100 steps."""
+    connection = duckdb.connect()
+    for first in range(0, ranks, RANKS_PER_FILE):
+        last = min(ranks, first + RANKS_PER_FILE)
+        base = f"FROM range({first}, {last}) r(rank), range(1, {steps} + 1) s(step)"
+        _write(
+            connection, store / run, "metric", first,
+            f"""SELECT 'log' AS source, s.step AS line, r.rank AS rank, s.step AS step, n.name AS name,
+                CASE n.name WHEN 'step_time' THEN 0.3 + 0.02 * sin(s.step * 0.1 + r.rank) + CASE WHEN s.step % 1000 = 0 THEN 1 ELSE 0 END
+                ELSE 8 * exp(-s.step / 20000.0) + 2 + 0.1 * sin(s.step) END AS value
+                {base}, (VALUES ('step_time'), ('loss')) n(name) ORDER BY r.rank, s.step""",
+        )  # fmt: skip
+        _write(
+            connection, store / run, "memory", first,
+            f"""SELECT 'log' AS source, s.step AS line, r.rank AS rank, s.step AS step, 'host_rss' AS kind,
+                4000000000 + r.rank * 1000 + CASE WHEN r.rank = 517 THEN s.step * 1000 ELSE 0 END AS bytes
+                {base} WHERE s.step % 100 = 0""",
+        )  # fmt: skip
+    versions = {name: table.version for name, table in schema.tables().items()}
+    (store / run / MANIFEST).write_text(
+        json.dumps({"run": run, "store": STORE_VERSION, "tables": versions, "sources": []})
+    )
+
+
+def _write(connection: duckdb.DuckDBPyConnection, run: Path, table: str, part: int, sql: str) -> None:
+    """Rows of `sql` as one part of a table, its other columns null."""
+    (run / table).mkdir(parents=True, exist_ok=True)
+    given = {c[0] for c in connection.execute(f"DESCRIBE {sql}").fetchall()}
+    columns = ", ".join(
+        f"'{run.name}' AS run_id" if c.name == "run_id"
+        else f'"{c.name}"::{schema.TYPES[c.type][1]} AS "{c.name}"' if c.name in given
+        else f'NULL::{schema.TYPES[c.type][1]} AS "{c.name}"'
+        for c in schema.tables()[table].columns
+    )  # fmt: skip
+    connection.execute(
+        f"COPY (SELECT {columns} FROM ({sql})) TO '{run / table / f'{part:032x}.parquet'}' (FORMAT parquet, COMPRESSION zstd)"
+    )
+
+
+def main() -> None:
+    """Make the store if need be, build the report twice (interactive, static), print the figures."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--ranks", type=int, default=1024)
+    parser.add_argument("--steps", type=int, default=100_000)
+    parser.add_argument("--store", type=Path)
+    given = parser.parse_args()
+    store = given.store or Path(tempfile.mkdtemp())
+    for run in ("before", "after"):
+        if not (store / run / MANIFEST).exists():
+            make(store, run, given.ranks, given.steps)
+    (store / LAST).write_text(json.dumps({"runs": ["before", "after"]}))
+    began = time.perf_counter()
+    data = gather({run: Session(Store(store), [run]) for run in ("before", "after")})
+    asked = time.perf_counter()
+    page = report.html({"schema": "postmortem.comparison/1", "verdict": "no change"}, data)
+    done = time.perf_counter()
+    static = report.html({"schema": "postmortem.comparison/1", "verdict": "no change"}, data, static=True)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(
+        f"{given.ranks} ranks, {given.steps} steps, two runs: queries {asked - began:.1f} s, page {done - asked:.1f} s, "
+        f"peak {peak:.0f} MiB, {len(page.encode()) / 1e6:.2f} MB, static {len(static.encode()) / 1e6:.2f} MB"
+    )
+
+
+if __name__ == "__main__":
+    main()
