@@ -203,7 +203,7 @@ def _explains(cause: Mapping[str, Any], effect: Mapping[str, Any], *, noticed: b
     if cause["severity"] != "fault" or effect["fault"] not in _CONSEQUENCES.get(cause["fault"], ()):
         return False
     if {cause["fault"], effect["fault"]} == {"crash", "comm_hang"}:
-        return _hung_first(cause, effect, noticed=noticed) == (cause["fault"] == "comm_hang")
+        return _hung_first(cause, effect, noticed=noticed) is (cause["fault"] == "comm_hang")
     for key in ("onset_step", "onset_time"):
         if cause[key] is not None and effect[key] is not None:
             return bool(cause[key] <= effect[key])
@@ -222,7 +222,7 @@ def _hung_first(one: Mapping[str, Any], other: Mapping[str, Any], *, noticed: bo
     if hang["culprit_ranks"] and not crash["culprit_ranks"]:
         return True  # processes that all ended with an error do not explain why one rank did not come
     begun, failed = hang["onset_time"], crash["onset_time"]
-    return not noticed and begun is not None and failed is not None and begun < failed
+    return not noticed and begun is not None and failed is not None and bool(begun < failed)
 
 
 def _primary(ranked: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:

@@ -6,9 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
+
 from postmortem.discover import discover
 from postmortem.errors import InputError
+from postmortem.ingest import ingest
+from postmortem.query import Session
 from postmortem.runs import read_rank_map
+from postmortem.store import Store
 
 
 def test_patterns_give_ranks_and_the_first_one_that_fits_counts(tmp_path: Path) -> None:
@@ -33,10 +37,6 @@ def test_bad_maps_are_refused_with_a_sentence(tmp_path: Path, text: str) -> None
 
 
 def test_a_trace_of_a_given_rank(tmp_path: Path) -> None:
-    from postmortem.ingest import ingest
-    from postmortem.query import Session
-    from postmortem.store import Store
-
     run = tmp_path / "run"
     run.mkdir()
     event = {"ph": "X", "cat": "cpu_op", "name": "op", "pid": 1, "tid": 1, "ts": 1.0, "dur": 1.0}

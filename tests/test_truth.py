@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from conftest import ROOT
+
 from postmortem.compare import compare
 from postmortem.diagnosis import diagnose
 from postmortem.ingest import ingest
