@@ -139,7 +139,9 @@ _FOLLOWS = re.compile(
     r"|recvValue failed|sendBytes failed|Socket Timeout|socket timeout|remote process exited|ncclRemoteError"
     r"|has been aborted|was aborted|failed to pass monitoredBarrier|received errors while waiting for send/recv"
     r"|NCCL communicator was aborted|Watchdog caught collective|connection was (?:closed|reset)|got signal: "
-    r"|store may have been destroyed|Failed to recv|ncclSystemError: System call \(e\.g\. socket"
+    r"|store may have been destroyed|[Ff]ailed to recv|ncclSystemError: System call \(e\.g\. socket"
+    # TCPStore's client about a server that is gone (torch/csrc/distributed/c10d/socket.cpp, TCPStore.cpp)
+    r"|Connection was likely closed|Did the remote server shutdown|store->get\(.*\) got error|Software caused connection abort"
 )
 
 

@@ -1,14 +1,15 @@
 /*---
 title    = "An exception ended the run"
-doc      = "Ranks that raised an exception of their own: not a closed connection, not a watchdog, not a signal sent by the launcher. The earliest exception counts, with the ranks that raised the same within a minute; where every rank raised it, nobody is named."
+doc      = "Ranks that raised an exception of their own: not a closed connection, not a watchdog, not a signal sent by the launcher. The earliest exception counts, with the ranks that raised the same within a minute; where most ranks raised it, nobody is named, because then the rank that did not may have brought it about. An exception after which its writer went on for several steps was caught: it counts only where nothing else explains that a process failed, and then names nobody."
 fault    = "crash"
 severity = "fault"
 weight   = 2
 confidence = "high"
-reads    = ["events", "rank_progress", "run_summary"]
+reads    = ["events", "metrics", "rank_progress", "run_summary"]
 summary  = "{name} ({who}): {message}"
 [params]
 together = { type = "BIGINT", default = 60000000000, doc = "Exceptions of the same class within this many ns count as one happening." }
+went_on = { type = "BIGINT", default = 2, doc = "Steps in the same file after an exception that buffered output alone may bring; after more of them it was caught." }
 [returns]
 rank = "INTEGER"
 culprit = "BOOLEAN"
@@ -79,17 +80,126 @@ kind      | role    | rank | name         | message           | line
 exception | cascade | 0    | RuntimeError | Connection closed | 3
 """
 expect = "rank | culprit | step | name | message"
+[[case]]
+name = "an import that was tried and given up: training went on, nothing failed"
+given.run_summary = """
+world_size
+2
+"""
+given.metrics = """
+source | rank | step | name
+log    | 0    | 30   | loss
+log    | 1    | 30   | loss
+"""
+given.rank_progress = """
+rank | last_step
+0    | 30
+1    | 30
+"""
+given.events = """
+kind      | role | source | rank | name                | message              | after_step | line
+exception | root | log    | 1    | ModuleNotFoundError | No module named apex | 4          | 9
+"""
+expect = "rank | culprit | step | name | message"
+[[case]]
+name = "a caught exception on one rank, a process that failed later: nobody is named"
+given.run_summary = """
+world_size
+2
+"""
+given.metrics = """
+source | rank | step | name
+log    | 1    | 30   | loss
+"""
+given.events = """
+kind      | role    | source | rank | name    | message | code | after_step | line
+exception | root    | log    | 1    | OSError | retry   |      | 4          | 9
+exit      | symptom | log    |      |         |         | -9   | 30         | 99
+"""
+expect = """
+rank | culprit | step | name    | line
+1    | false   | 5    | OSError | 9
+"""
+[[case]]
+name = "a caught exception on rank 0, and the one that ended the run on rank 1"
+given.run_summary = """
+world_size
+2
+"""
+given.metrics = """
+source | rank | step | name
+log    | 0    | 30   | loss
+log    | 1    | 30   | loss
+"""
+given.events = """
+kind      | role | source | rank | name       | message | after_step | line
+exception | root | log    | 0    | OSError    | retry   | 4          | 9
+exception | root | log    | 1    | ValueError | bad     | 30         | 99
+"""
+expect = """
+rank | culprit | step | name       | line
+1    | true    | 31   | ValueError | 99
+"""
+[[case]]
+name = "three of four raised it: the fourth may have brought it about"
+given.run_summary = """
+world_size
+4
+"""
+given.events = """
+kind      | role | rank | name      | message | line
+exception | root | 0    | LinkError | gone    | 3
+exception | root | 2    | LinkError | gone    | 4
+exception | root | 3    | LinkError | gone    | 5
+"""
+expect = """
+rank | culprit | name      | line
+0    | false   | LinkError | 3
+2    | false   | LinkError | 4
+3    | false   | LinkError | 5
+"""
 ---*/
-WITH own AS (
+WITH reached AS (
+    SELECT run_id, source, attempt, rank, max(step) AS last_step FROM metrics WHERE step IS NOT NULL GROUP BY ALL
+),
+
+raised AS (
     SELECT
-        e.rank, e.name, e.message, e.time, e.source, e.line,
+        e.rank, e.name, e.message, e.time, e.source, e.line, e.step, e.after_step,
+        (
+            SELECT max(r.last_step) - e.after_step FROM reached AS r
+            WHERE
+                r.run_id = e.run_id AND r.source = e.source AND r.attempt IS NOT DISTINCT FROM e.attempt
+                AND (e.rank IS NULL OR r.rank IS NULL OR r.rank = e.rank)
+        ) > $went_on AS caught
+    FROM events AS e
+    WHERE e.kind = 'exception' AND e.role = 'root'
+),
+
+-- Something else says that a process failed: an exit code, or a peer that lost its connection.
+failure AS (
+    SELECT
+        bool_or(kind = 'exit' AND code <> 0 OR kind = 'exception' AND role = 'cascade') AS seen,
+        (SELECT count(*) FROM raised WHERE caught IS NOT TRUE) AS fatal
+    FROM events
+),
+
+fatal AS (
+    SELECT r.rank, r.name, r.message, r.time, r.source, r.line, r.step, r.after_step, coalesce(r.caught, false) AS caught
+    FROM raised AS r
+    CROSS JOIN failure AS f
+    WHERE r.caught IS NOT TRUE OR (f.seen AND f.fatal = 0)
+),
+
+own AS (
+    SELECT
+        e.rank, e.name, e.message, e.time, e.source, e.line, e.caught,
         -- A step line may stand behind the traceback: standard output is buffered, standard error is not.
         coalesce(e.step, CASE WHEN p.last_step - e.after_step > 1 THEN e.after_step ELSE coalesce(p.last_step, e.after_step) END + 1)
             AS step,
         row_number() OVER (PARTITION BY coalesce(e.rank, -1), e.name ORDER BY e.time NULLS LAST, e.source, e.line) AS place
-    FROM events AS e
+    FROM fatal AS e
     LEFT JOIN rank_progress AS p ON e.rank = p.rank
-    WHERE e.kind = 'exception' AND e.role = 'root'
 ),
 
 first_one AS (
@@ -100,7 +210,7 @@ first_one AS (
 ),
 
 together AS (
-    SELECT o.rank, o.step, o.name, o.message, o.time, o.source, o.line
+    SELECT o.rank, o.step, o.name, o.message, o.time, o.source, o.line, o.caught
     FROM own AS o
     INNER JOIN first_one AS f ON o.name = f.name
     WHERE o.place = 1 AND (o.time IS NULL OR f.time IS NULL OR o.time - f.time <= $together)
@@ -108,8 +218,8 @@ together AS (
 
 SELECT
     t.rank,
-    t.rank IS NOT NULL AND (
-        count(DISTINCT t.rank) OVER () < s.world_size
+    t.rank IS NOT NULL AND NOT t.caught AND (
+        2 * count(DISTINCT t.rank) OVER () <= s.world_size
         OR s.world_size = 1
         OR (s.world_size IS NULL AND count(DISTINCT t.rank) OVER () = 1)
     ) AS culprit,

@@ -1,12 +1,13 @@
 /*---
 title    = "Gradients are not finite again and again"
-doc      = "Steps whose gradient norm is NaN or infinite. A few are the normal search of an fp16 loss scale; many in a row are not."
+doc      = "Steps whose gradient norm is NaN or infinite. A few are the normal search of an fp16 loss scale; many in a row are not, unless they are the first steps of the run and end: there the search starts from 2^16 or 2^32 and halves at each overflow (DeepSpeed runtime/config.py, initial_scale_power)."
 fault    = "nan_inf"
 severity = "fault"
 reads    = ["metrics"]
 summary  = "the gradient norm is {value} from step {step} on, {in_a_row} steps in a row"
 [params]
 least = { type = "BIGINT", default = 5, doc = "Steps in a row that are no search for a loss scale any more." }
+search = { type = "BIGINT", default = 40, doc = "Steps from the first one on that the search for a loss scale may take." }
 [returns]
 rank = "INTEGER"
 step = "BIGINT"
@@ -39,6 +40,16 @@ rank | step | name      | value | text | line
 0    | 3    | grad_norm | inf   | inf  | 3
 """
 expect = "rank | step | value"
+[[case]]
+name = "the first steps look for a loss scale, and find it"
+params.least = 2
+given.metrics = """
+rank | step | name      | value | text | line
+0    | 1    | grad_norm | inf   | inf  | 1
+0    | 2    | grad_norm | inf   | inf  | 2
+0    | 3    | grad_norm | 1     | 1    | 3
+"""
+expect = "rank | step | value"
 ---*/
 WITH steps AS (
     SELECT
@@ -64,6 +75,7 @@ numbered AS (
 stretches AS (
     SELECT
         min(step) AS step,
+        max(step) AS last_bad,
         arg_min(value, step) AS value,
         count(*) AS in_a_row,
         arg_min(time, step) AS time,
@@ -82,5 +94,10 @@ SELECT
     step, value, in_a_row, time, source, line,
     'grad_norm=' || text AS text
 FROM stretches
+WHERE NOT (
+    step = (SELECT min(s.step) FROM steps AS s)
+    AND in_a_row <= $search
+    AND last_bad < (SELECT max(s.step) FROM steps AS s)
+)
 ORDER BY step
 LIMIT 1

@@ -50,9 +50,23 @@ rank | step | loss | text | line
 0    | 1    | 3    | 3    | 1
 """
 expect = "rank | culprit | step"
+[[case]]
+name = "the attempt before a restart turned; what the restart printed at that step says nothing of it"
+given.losses = """
+rank | attempt | step | loss | text | line
+0    | 0       | 2    | NaN  | nan  | 3
+1    | 0       | 2    | NaN  | nan  | 4
+0    | 1       | 2    | 3    | 3    | 8
+1    | 1       | 2    | 3    | 3    | 9
+"""
+expect = """
+rank | culprit | step | loss | line | confidence
+0    | false   | 2    | nan  | 3    | medium
+1    | false   | 2    | nan  | 4    | medium
+"""
 ---*/
 WITH onset AS (
-    SELECT min(step) AS step FROM losses WHERE NOT isfinite(loss)
+    SELECT attempt, step FROM losses WHERE NOT isfinite(loss) ORDER BY attempt NULLS FIRST, step LIMIT 1
 ),
 
 at_onset AS (
@@ -60,7 +74,7 @@ at_onset AS (
         l.rank, l.step, l.loss, l.time, l.source, l.line, l.text,
         count(*) FILTER (WHERE isfinite(l.loss) AND l.rank IS NOT NULL) OVER () AS finite_ranks
     FROM losses AS l
-    INNER JOIN onset ON l.step = onset.step
+    INNER JOIN onset ON l.step = onset.step AND l.attempt IS NOT DISTINCT FROM onset.attempt
 )
 
 SELECT

@@ -35,7 +35,7 @@ rank | step | loss | line
 expect = "rank"
 ---*/
 WITH onset AS (
-    SELECT min(step) AS step FROM losses WHERE NOT isfinite(loss)
+    SELECT attempt, step FROM losses WHERE NOT isfinite(loss) ORDER BY attempt NULLS FIRST, step LIMIT 1
 ),
 
 at_onset AS (
@@ -43,7 +43,7 @@ at_onset AS (
         l.rank, l.step, l.loss, l.source, l.line,
         count(*) FILTER (WHERE isfinite(l.loss)) OVER () AS finite
     FROM losses AS l
-    INNER JOIN onset ON l.step = onset.step
+    INNER JOIN onset ON l.step = onset.step AND l.attempt IS NOT DISTINCT FROM onset.attempt
     WHERE l.rank IS NOT NULL
 )
 
