@@ -14,7 +14,7 @@ from typing import Any
 from postmortem.parsers._tensors import Storage, Tensor, tensor
 from postmortem.parsers._unpickle import Global, Inert, Refused
 
-MAX_ROWS = 400_000  # containers and leaves of one file
+MAX_ROWS = 250_000  # containers and leaves of one file
 _MAX_PATH = 300
 _INLINE = 64  # scalars of a list that is kept as one value
 _MAX_TEXT = 500
