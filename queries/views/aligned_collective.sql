@@ -90,7 +90,8 @@ WITH corrected AS (
 ),
 
 single AS (
-    SELECT run_id, source, rank, event, step, backend, kind, group_name, sequence, method,
+    SELECT
+        run_id, source, rank, event, step, backend, kind, group_name, sequence, method,
         start_time, end_time, uncertainty, key
     FROM corrected
     QUALIFY row_number() OVER (PARTITION BY run_id, key, rank ORDER BY start_time, source) = 1

@@ -109,6 +109,36 @@ def test_temporal_breakdown_and_overlap(peers, shared, name):
             assert row["overlap"] is None  # HTA: NaN with a RuntimeWarning
 
 
+# What HolisticTraceAnalysis 0.5.0 prints (benchmarks/compare_peers.py) where it differs from the definition: idle and compute, us.
+THEIR_TEST, THEIR_NCCL = (51692, 514576), (506512, 113012)
+
+
+def breakdown(events, chosen, change=lambda s: s):
+    every = change(spans(events, lambda e: is_gpu(e) and chosen(e)))
+    compute = change(spans(events, lambda e: is_gpu(e) and chosen(e) and not is_communication(e) and not is_copy(e)))
+    return int(every[:, 1].max() - every[:, 0].min()) - union(every), union(compute)
+
+
+def test_hta_leaves_out_gpu_events_whose_launch_is_not_in_the_trace(shared):
+    events = load(shared / "data/traces/hta/trace_diff/test/test.json.gz")
+    launched = {e["args"].get("correlation") for e in events if e.get("cat") in {"cuda_runtime", "cuda_driver"}}
+    found = breakdown(events, lambda e: e["args"].get("correlation") in launched)
+    assert tuple(ns / 1000 for ns in found) == THEIR_TEST
+    assert sum(is_gpu(e) and e["args"].get("correlation") not in launched for e in events) == 614
+
+
+def test_hta_cuts_nanoseconds_off_both_ends_of_every_event(shared):
+    """Each start is rounded up and each end down to whole us, so idle time grows by almost 1 us per event."""
+    events = load(shared / "data/traces/hta/nccl_parser_config/nccl_data.json.gz")
+
+    def whole(found):
+        # A double of ts (us) is what HTA rounds; it is exact to the nanosecond here.
+        start, end = -(-found[:, 0] // 1000) * 1000, found[:, 1] // 1000 * 1000
+        return np.stack([start, end], axis=1)[end > start]
+
+    assert tuple(ns / 1000 for ns in breakdown(events, lambda _: True, whole)) == pytest.approx(THEIR_NCCL, rel=1e-3)
+
+
 def test_idle_time_has_a_cause(peers):
     for name in SETS:
         rows = peers(name).sql(
