@@ -9,7 +9,7 @@ import duckdb
 import pyarrow as pa
 
 from postmortem import schema
-from postmortem.parsers import flight_recorder
+from postmortem.parsers import flight_recorder, lines
 from postmortem.query import Session
 from postmortem.records import Batch, Source
 from postmortem.sqlfunctions import register
@@ -20,7 +20,7 @@ class MemorySession(Session):
 
     def __init__(self, batches: Iterable[tuple[str, Batch]]) -> None:
         self.runs = ["run"]
-        self.connection = duckdb.connect()
+        self.connection = duckdb.connect(config={"threads": 1})  # small tables: more threads only cost
         register(self.connection)
         self._made = set(schema.tables())
         parts: dict[str, list[pa.Table]] = {}
@@ -47,4 +47,13 @@ def dumps(files: Iterable[Path]) -> list[tuple[str, Batch]]:
     for file in files:
         source = Source("run", file.name, file, "flight_recorder", file.stat().st_size, "0")
         found += [(file.name, item) for item in flight_recorder.parse(source) if isinstance(item, Batch)]
+    return found
+
+
+def logs(files: Iterable[Path]) -> list[tuple[str, Batch]]:
+    """Every batch of some text logs."""
+    found = []
+    for file in files:
+        source = Source("run", file.name, file, "lines", file.stat().st_size, "0")
+        found += [(file.name, item) for item in lines.parse(source) if isinstance(item, Batch)]
     return found

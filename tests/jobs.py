@@ -57,9 +57,7 @@ class Job:
     of: list[list[int]] = field(default_factory=list)  # rank -> its groups, in order of creation
     program: list[list[Op | str]] = field(default_factory=list)
     queue: list[list[Op]] = field(default_factory=list)
-    stop: dict[int, int] = field(
-        default_factory=dict
-    )  # rank -> place in its program that its host never passes
+    stop: dict[int, int] = field(default_factory=dict)  # rank -> place in its program that its host never passes
     frozen: dict[int, int] = field(default_factory=dict)  # rank -> operations whose end its host sees
     lost: set[tuple] = field(default_factory=set)  # operations that never end
     partly: dict[tuple, set[int]] = field(default_factory=dict)  # ... but do on these ranks
@@ -162,9 +160,7 @@ def _break(job):  # noqa: C901
     if fault in {"late", "dead"}:
         ranks = {rank} | ({rng.randrange(job.world)} if rng.random() < 0.2 else set())
         for r in ranks:
-            job.stop[r] = (
-                place if r == rank else rng.choice([i for i, o in enumerate(job.program[r]) if o != SYNC])
-            )
+            job.stop[r] = place if r == rank else rng.choice([i for i, o in enumerate(job.program[r]) if o != SYNC])
         job.culprits = ranks
         job.dead = ranks if fault == "dead" else set()
     elif fault == "device":
@@ -177,9 +173,7 @@ def _break(job):  # noqa: C901
         job.frozen[rank] = sum(o != SYNC for o in job.program[rank][:place])
         job.culprits = {rank}
     elif fault in {"mismatch", "skip"}:
-        places = [
-            i for i in places if job.program[rank][i].kind not in {"send", "recv", "all_to_all", "barrier"}
-        ]
+        places = [i for i in places if job.program[rank][i].kind not in {"send", "recv", "all_to_all", "barrier"}]
         place = rng.choice(places)
         op = job.program[rank][place]
         if fault == "skip":
@@ -203,9 +197,7 @@ def _break(job):  # noqa: C901
             i = rng.choice(pairs)
             for j in (i, i + 1):
                 job.program[rank][j].blocking = True
-            job.program[rank][i : i + 2] = (
-                job.program[rank][i + 1 : i - 1 : -1] if i else job.program[rank][1::-1]
-            )
+            job.program[rank][i : i + 2] = job.program[rank][i + 1 : i - 1 : -1] if i else job.program[rank][1::-1]
         job.culprits = {rank}
     elif fault in {"transport", "partial"}:
         op.broken = True
@@ -350,11 +342,7 @@ def write(job: Job, folder: Path) -> dict[int, Path]:
         if rank in job.dead:
             continue
         dump = _dump(job, rank, keep, timing, version)
-        name = (
-            rng.choice(["nccl_trace_rank_{}", "_dump_{}"]).format(rank)
-            if rank == 0
-            else f"nccl_trace_rank_{rank}"
-        )
+        name = rng.choice(["nccl_trace_rank_{}", "_dump_{}"]).format(rank) if rank == 0 else f"nccl_trace_rank_{rank}"
         files[rank] = folder / name
         files[rank].write_bytes(json.dumps(dump).encode() if text else _pickled(dump))
     return files
@@ -372,10 +360,7 @@ def _dump(job, rank, keep, timing, version):
     queue = job.queue[rank]
     ids = {g: 2 * n + (n > 1) for n, g in enumerate(job.of[rank])}
     chosen = [o for o in queue if not o.seen] if keep == 0 else queue[-keep:]
-    config = {
-        str(g): {"name": str(g), "desc": job.groups[g][0], "ranks": str(job.groups[g][1])}
-        for g in job.of[rank]
-    }
+    config = {str(g): {"name": str(g), "desc": job.groups[g][0], "ranks": str(job.groups[g][1])} for g in job.of[rank]}
     status = {}
     for g in job.of[rank]:
         own = [o for o in queue if o.group == g]
@@ -398,11 +383,7 @@ def _entry(job, op, ids, timing):
     backend = "gloo" if job.gloo else "nccl"
     arrow = {"send": f" 0->{op.peer}", "recv": f" 0<-{op.peer}"}.get(op.kind, "")
     state = (
-        "completed"
-        if op.seen and not job.gloo
-        else "started"
-        if timing and getattr(op, "arrived", 0)
-        else "scheduled"
+        "completed" if op.seen and not job.gloo else "started" if timing and getattr(op, "arrived", 0) else "scheduled"
     )
     return {
         "frames": [{"name": "step", "filename": "/job/train.py", "line": 10 + op.group}], "record_id": op.record,
@@ -414,3 +395,68 @@ def _entry(job, op, ids, timing):
         "time_discovered_completed_ns": None, "retired": op.seen or op.failed, "timeout_ms": 600000,
         "is_p2p": op.p2p,
     }  # fmt: skip
+
+
+NAMES = {
+    "all_reduce": "ALLREDUCE", "_all_gather_base": "_ALLGATHER_BASE", "all_gather": "ALLGATHER", "all_to_all": "ALLTOALL",
+    "_reduce_scatter_base": "_REDUCE_SCATTER_BASE", "broadcast": "BROADCAST", "barrier": "BARRIER", "send": "SEND", "recv": "RECV",
+}  # fmt: skip
+
+
+def write_logs(job: Job, folder: Path) -> dict[int, Path]:
+    """Write each rank's log: its steps, then what its watchdogs say (ProcessGroupNCCL.cpp of torch 2.6 and later)."""
+    files = {}
+    for rank in range(job.world):
+        lines = [f"[rank {rank}] step {step}: loss={5 - step:.4f}" for step in _steps(job, rank)]
+        if rank not in job.dead:
+            lines += _watchdog(job, rank)
+        files[rank] = folder / f"rank_{rank}.log"
+        files[rank].write_text("\n".join(lines) + "\n")
+    return files
+
+
+def _steps(job, rank):
+    """Steps whose operations the rank's host has seen the end of."""
+    done, step = len([o for o in job.queue[rank] if o.seen]), 0
+    for item in job.program[rank]:
+        if item == SYNC:
+            if done < 0 or any(not o.seen for o in job.queue[rank][:1]):
+                return
+            step += 1
+            yield step
+        else:
+            done -= 1
+            if done < 0:
+                return
+
+
+def _watchdog(job, rank):
+    head = f"[rank{rank}]:[E810 03:14:11.{rank:09d} ProcessGroupNCCL.cpp:683] "
+    alarm = False
+    for number, group in enumerate(job.of[rank]):
+        own = [o for o in job.queue[rank] if o.group == group]
+        late = next((o for o in own if not o.seen), None)
+        if late is None:
+            continue
+        alarm = True
+        count = [o.p2p_seq if o.p2p else o.seq for o in own]
+        ended = [n for n, o in zip(count, own, strict=True) if o.seen]
+        seq = late.p2p_seq if late.p2p else late.seq
+        desc, members = job.groups[group]
+        who = f"[PG ID {number} PG GUID {group}({desc}) Rank {members.index(rank)}]"
+        yield (
+            f"{head}{who} Watchdog caught collective operation timeout: WorkNCCL(SeqNum={seq}, OpType={NAMES[late.kind]}, "
+            f"NumelIn={late.size}, NumelOut={late.size}, Timeout(ms)=600000) ran for 600019 milliseconds before timing out."
+        )
+        yield (
+            f"{head}{who}  failure detected by watchdog at work sequence id: {seq} PG status: last enqueued work: "
+            f"{count[-1]}, last completed work: {ended[-1] if ended else -1}"
+        )
+    own = [o.seq for o in job.queue[rank] if o.group == 0]
+    ended = [o.seq for o in job.queue[rank] if o.group == 0 and o.seen]
+    whose = "this local rank" if alarm else " rank 0"
+    yield (
+        f"{head}[PG ID 0 PG GUID 0(default_pg) Rank {rank}] Received a dump signal due to a collective timeout from {whose} "
+        f"and we will try our best to dump the debug info. Last enqueued NCCL work: {own[-1] if own else -1}, last "
+        f"completed NCCL work: {ended[-1] if ended else -1}.This is most likely caused by incorrect usages of collectives"
+    )
