@@ -6,13 +6,13 @@ severity = "fault"
 weight   = 4
 confidence = "high"
 reads    = ["events", "xid_meaning"]
-summary  = "{what} ({where}): {meaning}"
+summary  = "{what} ({place}): {meaning}"
 [returns]
 rank = "INTEGER"
 step = "BIGINT"
 code = "BIGINT"
 what = "VARCHAR"
-where = "VARCHAR"
+place = "VARCHAR"
 meaning = "VARCHAR"
 action = "VARCHAR"
 times = "BIGINT"
@@ -34,7 +34,7 @@ xid  | root    | 3    | n1   | 79   | 6    | fallen off        | {"pci":"0000:3b
 xid  | symptom | 3    | n1   | 31   | 7    | MMU Fault         | {"pci":"0000:3b:00"}
 """
 expect = """
-rank | code | what   | where          | meaning | action | times | line
+rank | code | what   | place          | meaning | action | times | line
 3    | 79   | Xid 79 | n1 0000:3b:00  | gone    | reboot | 2     | 5
 """
 [[case]]
@@ -53,8 +53,8 @@ SELECT
     any_value(e.rank) AS rank,
     min(coalesce(e.step, e.after_step + 1)) AS step,
     e.code,
-    CASE e.kind WHEN 'xid' THEN 'Xid ' || e.code WHEN 'sxid' THEN 'SXid ' || e.code ELSE coalesce(any_value(e.name), e.kind) END AS what,
-    concat_ws(' ', e.host, e.detail ->> '$.pci') AS where,
+    CASE e.kind WHEN 'xid' THEN 'Xid ' || e.code ELSE 'SXid ' || e.code END AS what,
+    concat_ws(' ', e.host, e.detail ->> '$.pci') AS place,
     coalesce(any_value(x.meaning), any_value(e.name), 'no meaning is known for this code') AS meaning,
     coalesce(any_value(x.action), 'look it up in the catalogue of the driver') AS action,
     count(*) AS times,

@@ -84,8 +84,9 @@ WITH pids AS (
     SELECT p.run_id, p.pid, min(coalesce(p.rank, m.rank)) AS rank
     FROM process AS p
     LEFT JOIN rank_map AS m
-        ON p.run_id = m.run_id AND p.source = m.source AND p.local_rank = m.local_rank
-        AND p.host IS NOT DISTINCT FROM m.host AND m.task IS NULL
+        ON
+            p.run_id = m.run_id AND p.source = m.source AND p.local_rank = m.local_rank
+            AND p.host IS NOT DISTINCT FROM m.host AND m.task IS NULL
     WHERE p.pid IS NOT NULL AND coalesce(p.rank, m.rank) IS NOT NULL
     GROUP BY p.run_id, p.pid
     HAVING count(DISTINCT coalesce(p.rank, m.rank)) = 1
@@ -108,8 +109,9 @@ resolved AS (
     FROM event AS e
     LEFT JOIN pids ON e.run_id = pids.run_id AND e.pid = pids.pid
     LEFT JOIN rank_map AS m
-        ON e.run_id = m.run_id AND e.source = m.source AND e.local_rank IS NOT DISTINCT FROM m.local_rank
-        AND e.host IS NOT DISTINCT FROM m.host AND e.task IS NOT DISTINCT FROM m.task
+        ON
+            e.run_id = m.run_id AND e.source = m.source AND e.local_rank IS NOT DISTINCT FROM m.local_rank
+            AND e.host IS NOT DISTINCT FROM m.host AND e.task IS NOT DISTINCT FROM m.task
     LEFT JOIN run_year AS y ON e.run_id = y.run_id
 )
 

@@ -52,6 +52,7 @@ SELECT
     v.level, v.format, v.role, v.prefix, v.text
 FROM line AS v
 LEFT JOIN rank_map AS m
-    ON v.run_id = m.run_id AND v.source = m.source AND v.local_rank IS NOT DISTINCT FROM m.local_rank
-    AND v.task IS NOT DISTINCT FROM m.task AND v.host IS NOT DISTINCT FROM m.host
+    ON
+        v.run_id = m.run_id AND v.source = m.source AND v.local_rank IS NOT DISTINCT FROM m.local_rank
+        AND v.task IS NOT DISTINCT FROM m.task AND v.host IS NOT DISTINCT FROM m.host
 LEFT JOIN run_year AS y ON v.run_id = y.run_id

@@ -2,7 +2,7 @@
 title = "Memory of every rank by kind and step"
 doc   = "The most that a rank reported of a kind of memory at a step, in bytes; kinds from profiler traces end in _in_trace, because the profiler sees only what was allocated while it was on."
 materialize = true
-reads = ["memory", "trace_memory_step"]
+reads = ["memory", "rank_map", "trace_memory_step"]
 [returns]
 run_id = "VARCHAR"
 rank = "INTEGER"
@@ -25,13 +25,19 @@ rank | kind     | step | bytes | line
 """
 ---*/
 SELECT
-    run_id, rank, kind,
-    coalesce(step, after_step) AS step,
-    max(bytes) AS bytes,
-    arg_max(source, bytes) AS source,
-    arg_max(line, bytes) AS line
-FROM memory
-WHERE coalesce(step, after_step) IS NOT NULL
+    v.run_id,
+    coalesce(v.rank, m.rank) AS rank,
+    v.kind,
+    coalesce(v.step, v.after_step) AS step,
+    max(v.bytes) AS bytes,
+    arg_max(v.source, v.bytes) AS source,
+    arg_max(v.line, v.bytes) AS line
+FROM memory AS v
+LEFT JOIN rank_map AS m
+    ON
+        v.run_id = m.run_id AND v.source = m.source AND v.local_rank IS NOT DISTINCT FROM m.local_rank
+        AND v.task IS NOT DISTINCT FROM m.task AND v.host IS NOT DISTINCT FROM m.host
+WHERE coalesce(v.step, v.after_step) IS NOT NULL
 GROUP BY ALL
 UNION ALL
 SELECT

@@ -1,7 +1,7 @@
 /*---
 title = "Global rank of everybody who wrote or is spoken of"
 doc   = "One row per source, host, local rank and task that any record carries, with the global rank that all evidence of the run gives it. Asked in this order: the same file names it (prefix); launcher, torchrun or file said so for that host and local rank (host); the run has one node, because the world is as large as the number of local ranks (node); each mpirun or srun label is one process of the stated world (task). Where the evidence disagrees or does not reach, the rank is NULL: a wrong rank is worse than none."
-reads = ["process", "source"]
+reads = ["process", "source", "trace"]
 materialize = true
 [returns]
 run_id = "VARCHAR"
@@ -18,6 +18,22 @@ source | statement | rank | local_rank | world_size
 a      | world     |      |            | 2
 f0     | prefix    |      | 0          |
 f1     | prefix    |      | 1          |
+"""
+expect = """
+source | local_rank | rank | origin
+f0     | 0          | 0    | node
+f1     | 1          | 1    | node
+"""
+[[case]]
+name = "a profiler trace states the world"
+given.process = """
+source | statement | local_rank
+f0     | prefix    | 0
+f1     | prefix    | 1
+"""
+given.trace = """
+source | rank | world_size
+t      | 0    | 2
 """
 expect = """
 source | local_rank | rank | origin
@@ -114,6 +130,10 @@ by_host AS (
     HAVING count(DISTINCT rank) = 1
 ),
 
+traced AS (
+    SELECT run_id, max(world_size) AS size FROM trace GROUP BY run_id
+),
+
 worlds AS (
     SELECT
         run_id,
@@ -135,27 +155,33 @@ answers AS (
         f.rank AS file_rank,
         h.rank AS host_rank,
         CASE
-            WHEN w.local_rank IS NOT NULL AND coalesce(d.local_is_global, true)
-                AND (d.mapped_hosts = 1 OR d.size = d.locals)
+            WHEN
+                w.local_rank IS NOT NULL AND coalesce(d.local_is_global, TRUE)
+                AND (d.mapped_hosts = 1 OR coalesce(d.size, x.size) = d.locals)
                 THEN w.local_rank
         END AS node_rank,
         CASE
-            WHEN w.task IS NOT NULL AND d.tasks = d.last_task + 1 AND coalesce(d.task_is_rank, true)
-                AND (d.size = d.tasks OR (d.size IS NULL AND d.mpi AND d.tasks > 1))
+            WHEN
+                w.task IS NOT NULL AND d.tasks = d.last_task + 1 AND coalesce(d.task_is_rank, TRUE)
+                AND (coalesce(d.size, x.size) = d.tasks OR (coalesce(d.size, x.size) IS NULL AND d.mpi AND d.tasks > 1))
                 THEN w.task
         END AS task_rank
     FROM writers AS w
     LEFT JOIN by_file AS f
-        ON w.run_id = f.run_id AND w.source = f.source AND w.host IS NOT DISTINCT FROM f.host
-        AND w.local_rank IS NOT DISTINCT FROM f.local_rank AND w.task IS NOT DISTINCT FROM f.task
+        ON
+            w.run_id = f.run_id AND w.source = f.source AND w.host IS NOT DISTINCT FROM f.host
+            AND w.local_rank IS NOT DISTINCT FROM f.local_rank AND w.task IS NOT DISTINCT FROM f.task
     LEFT JOIN by_host AS h ON w.run_id = h.run_id AND w.host = h.host AND w.local_rank = h.local_rank
     LEFT JOIN worlds AS d ON w.run_id = d.run_id
+    LEFT JOIN traced AS x ON w.run_id = x.run_id
 )
 
 SELECT
     run_id, source, host, local_rank, task,
-    CASE WHEN local_rank IS NULL AND task IS NULL THEN NULL
-        ELSE coalesce(file_rank, host_rank, node_rank, task_rank) END AS rank,
+    CASE
+        WHEN local_rank IS NULL AND task IS NULL THEN NULL
+        ELSE coalesce(file_rank, host_rank, node_rank, task_rank)
+    END AS rank,
     CASE
         WHEN local_rank IS NULL AND task IS NULL THEN NULL
         WHEN file_rank IS NOT NULL THEN 'prefix'
