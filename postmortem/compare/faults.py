@@ -62,9 +62,28 @@ def _judge(
     masks = [change["what"] for change in changed if before["fault"] in change["can_mask"]]
     if masks:
         return "masked", f"Gone, but {_and(masks)} changed as well, which alone can hide it."
+    if not _would_show(session, before):
+        return "undecided", "Gone, but the values that showed it before were not recorded in the after-run."
     if before["kind"] == "state":
         return _judge_state(session, before, bound)
     return _judge_incident(session, sides, before)
+
+
+_SHOWN_BY = {"nan_loss": "loss", "gradient_not_finite": "grad_norm"}
+
+
+def _would_show(session: Session, before: Mapping[str, Any]) -> bool:
+    """Whether the after-run recorded what showed the fault before: a value of each rank named, or the norm of all."""
+    name = _SHOWN_BY.get(str(before.get("finding")))
+    if name is None:
+        return True
+    session.need(["metrics"])
+    rows = session.connection.execute(
+        "SELECT DISTINCT name, rank FROM metrics WHERE run_id = $run AND name IN ($name, 'grad_norm')",
+        {"run": session.runs[1], "name": name},
+    ).fetchall()
+    seen = {rank for what, rank in rows if what == name}
+    return (bool(seen) and set(before["culprit_ranks"]) <= seen) or any(what == "grad_norm" for what, _ in rows)
 
 
 def _judge_incident(session: Session, sides: Sides, before: Mapping[str, Any]) -> tuple[str, str]:
