@@ -45,9 +45,7 @@ def test_order_statistic_ranks_of_a_hundred():
 def test_median_interval_of_twelve_values_uses_order_statistics():
     x = np.arange(1.0, 13.0)[[0, 11, 1, 10, 9, 2, 3, 8, 7, 4, 5, 6]]
     found = stats.median_interval(x)
-    assert (found.low, found.high) == pytest.approx(
-        (3.0, 10.0)
-    )  # ranks 3 and 10 cover 96.1 %, 4 and 9 cover 85.4 %
+    assert (found.low, found.high) == pytest.approx((3.0, 10.0))  # ranks 3 and 10 cover 96.1 %, 4 and 9 cover 85.4 %
     assert found.estimate == pytest.approx(math.sqrt(6.0 * 7.0))  # interpolated on the log scale
 
 
@@ -66,9 +64,7 @@ def test_run_noise_widens_as_calculated(reference):
     )  # fmt: skip
     judged = stats.judge_ratio(ratio)
     assert judged.word == "slower"
-    assert judged.break_even_noise == pytest.approx(
-        expected["break_even sigma* d=ln1.05,delta=ln1.01,h=.005"]
-    )
+    assert judged.break_even_noise == pytest.approx(expected["break_even sigma* d=ln1.05,delta=ln1.01,h=.005"])
     assert math.hypot(0.005, math.sqrt(2) * 1.6448536 * 0.01) == pytest.approx(expected["h=.005,sigma=.01"])
 
 
@@ -175,9 +171,7 @@ def test_false_discovery(reference):
 
 
 def test_contributions_add_up_to_the_change():
-    parts = stats.contributions(
-        {"fwd": 10.0, "bwd": 20.0}, {"fwd": 11.0, "bwd": 50.0, "data": 4.0}, 35.0, 70.0
-    )
+    parts = stats.contributions({"fwd": 10.0, "bwd": 20.0}, {"fwd": 11.0, "bwd": 50.0, "data": 4.0}, 35.0, 70.0)
     assert [part.name for part in parts] == ["bwd", "data", "fwd", "other"]
     assert [part.difference for part in parts] == [30.0, 4.0, 1.0, 0.0]
     assert sum(part.share for part in parts) == pytest.approx(1.0)
@@ -198,3 +192,23 @@ def test_first_difference_counts_nan_as_equal_to_nan():
     assert stats.first_difference([1.0, math.nan, 2.0], [1.0, math.nan, 2.5]) == 2
     assert stats.first_difference([1.0, math.nan], [1.0, math.nan]) is None
     assert stats.first_not_finite([1.0, math.inf]) == 1
+
+
+def test_a_run_that_slows_down_does_not_warm_up():
+    """The rule that finds warm-ups would cut the fast beginning of a run away, and the change with it."""
+    x = 0.2 * np.exp(0.02 * gaussian_ar1(0.3, 600, 2))
+    x[100:] *= 1.5
+    assert stats.warm_up(x) == 0
+    (change,) = stats.change_points(x)
+    assert abs(change.index - 100) <= 1
+    assert not change.transient
+    assert change.ratio == pytest.approx(1.5, rel=0.02)
+
+
+def test_levels_that_come_and_go_are_transient():
+    x = 0.2 * np.exp(0.01 * gaussian_ar1(0.0, 800, 3))
+    x[200:400] *= 1.3
+    x[600:] *= 1.3
+    found = stats.change_points(x)
+    assert [round(p.index, -1) for p in found] == [200, 400, 600]
+    assert all(p.transient for p in found)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from postmortem.stats.medians import autocorrelation_time, order_ranks, spread
-from postmortem.stats.warmup import slow_start
+from postmortem.stats.medians import autocorrelation_time, exponential, order_ranks, spread
+from postmortem.stats.warmup import warm_up
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -33,7 +33,8 @@ LEAST_STEPS = 5  # steps that a level must last to be found from few steps
 class ChangePoint:
     """The first step of a new level (`index`), the levels, and the range that holds the step at 95 %.
 
-    `transient`: a later level is back within the margin of the one before.
+    `transient`: levels come and go: a later one is back within the margin of the level before, or the level after
+    was there before.
     """
 
     index: int
@@ -46,7 +47,7 @@ class ChangePoint:
 
 
 def change_points(x: ArrayLike, *, margin: float = 0.03) -> list[ChangePoint]:
-    """Find lasting changes of the typical value of `x` (positive, one per step); a slow start is left out.
+    """Find lasting changes of the typical value of `x` (positive, one per step); the warm-up is left out.
 
     Small changes need long series (medians of 30-step bins); large ones are found from few steps.
     `margin`: relative change that is worth a mention.
@@ -54,7 +55,8 @@ def change_points(x: ArrayLike, *, margin: float = 0.03) -> list[ChangePoint]:
     logs, least = _logs(x), math.log1p(margin)
     if not len(logs):
         return []
-    start = slow_start(np.exp(logs))
+    start = warm_up(np.exp(logs))
+    start = start if start < len(logs) else 0
     y = logs[start:]
     cuts = sorted({*_large_cuts(y, 0, len(y)), *_binned_cuts(y, least)})
     found = describe(y, _merge(y, cuts, least), least)
@@ -193,13 +195,14 @@ def describe(y: Floats, cuts: list[int], margin: float) -> list[ChangePoint]:
             index=cut,
             before=math.exp(levels[place]),
             after=math.exp(levels[place + 1]),
-            ratio=math.exp(levels[place + 1] - levels[place]),
+            ratio=exponential(levels[place + 1] - levels[place]),
             low_index=cut + low,
             high_index=cut + high,
             transient=False,
         )
         back = any(abs(level - levels[place]) < margin for level in levels[place + 2 :])
-        points.append(replace(point, transient=back))
+        again = any(abs(level - levels[place + 1]) < margin for level in levels[:place])
+        points.append(replace(point, transient=back or again))
     return points
 
 

@@ -182,9 +182,9 @@ def ratio_of_medians(before: ArrayLike, after: ArrayLike, *, level: float = 0.90
     noise = math.sqrt(2.0) * NormalDist().inv_cdf(0.5 + level / 2.0) * max(run_noise, slow)
     batch = _batch_interval(np.log(a), np.log(b), level)
     return Ratio(
-        ratio=_exp(d),
-        low=_exp(d - math.hypot(down, noise)),
-        high=_exp(d + math.hypot(up, noise)),
+        ratio=exponential(d),
+        low=exponential(d - math.hypot(down, noise)),
+        high=exponential(d + math.hypot(up, noise)),
         n_before=len(a),
         n_after=len(b),
         n_eff_before=left.n_eff,
@@ -192,10 +192,10 @@ def ratio_of_medians(before: ArrayLike, after: ArrayLike, *, level: float = 0.90
         level=level,
         run_noise=run_noise,
         wander=slow,
-        inner_low=_exp(d - down),
-        inner_high=_exp(d + up),
-        batch_low=_exp(batch[0]),
-        batch_high=_exp(batch[1]),
+        inner_low=exponential(d - down),
+        inner_high=exponential(d + up),
+        batch_low=exponential(batch[0]),
+        batch_high=exponential(batch[1]),
         spread=max(spread(np.log(a)), spread(np.log(b))),
     )
 
@@ -206,7 +206,7 @@ def _no_ratio(left: Interval, right: Interval, level: float, run_noise: float) -
     return Ratio(nan, 0.0, math.inf, *sizes, level, run_noise, 0.0, 0.0, math.inf, nan, nan, nan)
 
 
-def _exp(value: float) -> float:
+def exponential(value: float) -> float:
     """Return e to the power of `value`, infinite where a double cannot hold it."""
     return math.exp(value) if not value > 709.0 else math.inf
 

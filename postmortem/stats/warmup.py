@@ -42,7 +42,9 @@ def warm_up(x: ArrayLike) -> int:
         return slow_start(values)
     batches = np.nanmedian(logs[: n // BATCH * BATCH].reshape(-1, BATCH), axis=1)
     cut = mser(batches)
-    return n if cut >= len(batches) // 2 else cut * BATCH
+    if not cut or np.nanmedian(batches[:cut]) <= np.nanmedian(batches[cut:]):
+        return slow_start(values)  # a run that begins faster than it goes on does not warm up: it slowed down
+    return n if cut >= len(batches) // 2 else max(cut * BATCH, slow_start(values))
 
 
 def slow_start(values: NDArray[np.float64]) -> int:
