@@ -1,6 +1,6 @@
 """How often are the verdicts on simulated and resampled runs right, wrong or open?
 
-    python benchmarks/simulate_verdicts.py [--reps 400] [--runs ../shared/data/runs]
+    python benchmarks/simulate_verdicts.py [--reps 200] [--runs ../shared/data/runs]
 
 Pairs of runs with a known truth are made from real step times (blocks of 20 steps drawn again and again) and
 from AR(1) series with heavy tails. Prints one line per setting; ends with exit code 1 if a promise is broken.
@@ -181,7 +181,7 @@ def share(words, reps):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--reps", type=int, default=400)
+    parser.add_argument("--reps", type=int, default=200)
     parser.add_argument("--only", default="", help="settings whose name contains this")
     parser.add_argument("--runs", type=Path, default=Path("../shared/data/runs"))
     options = parser.parse_args()
