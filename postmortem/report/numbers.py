@@ -19,7 +19,7 @@ def of_run(document: Document, primary: Document | None) -> list[Figure]:
             )
         )
         onset, last = primary.get("onset_step"), run.get("last_step")
-        after = f"of {words.number(last)} steps" if last is not None else ""
+        after = f"last step {words.number(last)}" if last is not None else ""
         out.append(
             Figure(
                 "onset",
@@ -174,11 +174,7 @@ def may_change_diagnosis(document: Document) -> list[str]:
         return [f"Evidence that was not there: {text(s)}" for s in missing[:5]]
     fault: Document = next((f for f in document.get("faults") or [] if f.get("fault") == primary.get("fault")), {})
     out = [
-        f"{text(e.get('title'))}: if instead {_lower(text(e.get('expect_if_false')))}"
+        f"The experiment “{text(e.get('title'))}” gives: {text(e.get('expect_if_false'))}."
         for e in (fault.get("experiments") or [])[:2] if e.get("expect_if_false")
     ]  # fmt: skip
     return out + [f"Evidence that was not there: {text(s)}" for s in missing[:3]]
-
-
-def _lower(text: str) -> str:
-    return text[:1].lower() + text[1:] if text[1:2].islower() else text

@@ -23,9 +23,10 @@ def escape(text: object) -> str:
     return line.replace("@", "@\u2060").replace("://", ":\u2060//").replace("www.", "www\u2060.")
 
 
-def code(text: object) -> str:
-    """Text as inline code; a fence longer than any run of backticks in it."""
-    line = " ".join(words.cut(text, _CELL).split()).replace("|", "\\|")
+def code(text: object, *, cell: bool = False) -> str:
+    """Text as inline code, in a fence longer than any run of backticks in it; a table cell cannot hold a bare pipe."""
+    line = " ".join(words.cut(text, _CELL).split())
+    line = line.replace("|", "\\|") if cell else line
     if not line:
         return ""
     fence = "`" * (max((len(run) for run in re.findall(r"`+", line)), default=0) + 1)
@@ -76,7 +77,10 @@ def _faults(page: Page) -> Iterable[str]:
         yield "3. **Experiments.**\n" + "\n".join(tries)
         yield f"4. **Verification.** {escape(fault.verdict)} {escape(fault.why)}\n"
         if fault.evidence.rows:
-            rows = [(where, rank, step, time, code(text)) for where, rank, step, time, text in fault.evidence.rows[:15]]
+            rows = [
+                (where, rank, step, time, code(text, cell=True))
+                for where, rank, step, time, text in fault.evidence.rows[:15]
+            ]
             more = fault.evidence.more + max(0, len(fault.evidence.rows) - 15)
             yield "Evidence:\n\n" + _table(fault.evidence.head, rows, more, raw=4)
 
@@ -84,9 +88,9 @@ def _faults(page: Page) -> Iterable[str]:
 def _causes(fault: FaultView) -> str:
     lines = []
     for place, cause in enumerate(fault.causes[:8], 1):
-        for_ = "".join(f" [+] {s}" for s in cause["for"])
-        against = "".join(f" [-] {s}" for s in cause["against"])
-        lines.append(f"   - {place}. {escape(cause['title'])}{escape(for_)}{escape(against)}")
+        for_ = "".join(f" For: {s}." for s in cause["for"])
+        against = "".join(f" Against: {s}." for s in cause["against"])
+        lines.append(f"   - {place}. {escape(cause['title'])}.{escape(for_)}{escape(against)}")
     return "\n".join(lines)
 
 
