@@ -1,10 +1,10 @@
 /*---
 title      = "A watchdog gave up on a collective of a group that it does not name"
-doc        = "PyTorch up to 2.1 writes the rank and the number of the collective, but not the process group (ProcessGroupNCCL.cpp). Numbers of different groups cannot be compared, so a hang is stated and nobody is named."
+doc        = "PyTorch up to 2.1 writes the rank and the number of the collective, but not the process group (ProcessGroupNCCL.cpp). Numbers of different groups cannot be compared, so a hang is stated and nobody is named; where any record names a group, the other findings judge it."
 fault      = "comm_hang"
 severity   = "fault"
 weight     = 0
-confidence = "medium"
+confidence = "low"
 reads      = ["collective_evidence", "rank_progress"]
 summary    = "{ranks_waiting} ranks timed out, the first in {operation} {seq}; undecided who kept them waiting, since the process group is not named"
 [returns]
@@ -37,7 +37,8 @@ rank | ranks_waiting | operation | seq | step | time | source | line
 name = "a group with a name is the matter of the other findings"
 given.collective_evidence = """
 rank | statement | origin   | pending | operation | seq | group_name
-0    | entry     | watchdog | true    | ALLREDUCE | 68  | 0
+0    | entry     | watchdog | true    | ALLREDUCE | 68  |
+0    | status    | watchdog |         |           | 68  | 1
 """
 expect = "rank | ranks_waiting | operation"
 ---*/
@@ -50,7 +51,9 @@ WITH given_up AS (
         arg_min(source, coalesce(time, line)) AS source,
         arg_min(line, coalesce(time, line)) AS line
     FROM collective_evidence
-    WHERE origin = 'watchdog' AND statement = 'entry' AND pending AND group_name IS NULL
+    WHERE
+        NOT EXISTS (SELECT 1 FROM collective_evidence AS named WHERE named.group_name IS NOT NULL)
+        AND origin = 'watchdog' AND statement = 'entry' AND pending AND group_name IS NULL
     HAVING count(*) > 0
 )
 
