@@ -85,6 +85,7 @@ def diagnose(session: Session) -> dict[str, Any]:
             for f in found
             if f.severity == "note"
         ],
+        "chain": session.rows("chain"),
         "coverage": coverage(session),
         "environment": session.rows("environment_differences"),
         "limits": [row["sentence"] for row in session.rows("limits")],
