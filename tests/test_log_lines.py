@@ -270,6 +270,16 @@ def test_binary_files_are_no_text():
     assert not lines.sniff("a.log", b"")
 
 
+def test_source_code_quotes_messages_and_is_no_log():
+    text = b'raise RuntimeError("CUDA out of memory. Tried to allocate 1.00 GiB")\n'
+    assert not lines.sniff("code/train.py", text)
+    assert not lines.sniff("notes.md", text)
+    assert all(
+        lines.sniff(name, text)
+        for name in ("train.log", "train.log.1", "nohup.out", "slurm-12.err", "stdout", "log.txt.gz")
+    )
+
+
 def test_stacks_of_live_processes(tmp_path):
     data = (
         b"Current thread 0x00007f94 (most recent call first):\n"

@@ -17,6 +17,48 @@ FORMAT = "lines"
 DOC = "Text logs: .log, .out, .err, .txt, no extension, rotated or gzip; the fallback for every file that is text."
 FALLBACK = True
 
+_NO_LOGS = frozenset(
+    [
+        "py",
+        "ipynb",
+        "c",
+        "cc",
+        "cpp",
+        "cu",
+        "cuh",
+        "h",
+        "hpp",
+        "rs",
+        "go",
+        "js",
+        "ts",
+        "css",
+        "html",
+        "htm",
+        "xml",
+        "svg",
+        "md",
+        "rst",
+        "tex",
+        "sql",
+        "sh",
+        "bash",
+        "patch",
+        "diff",
+        "toml",
+        "yaml",
+        "yml",
+        "ini",
+        "cfg",
+        "json",
+        "csv",
+        "tsv",
+        "lock",
+        "jinja",
+        "j2",
+        "ply",
+    ]
+)
 _LEVELS = {
     "i": "info", "w": "warning", "e": "error", "f": "fatal", "critical": "fatal", "crit": "fatal", "emerg": "fatal", "alert": "fatal",
     "err": "error", "warn": "warning", "notice": "info",
@@ -24,8 +66,12 @@ _LEVELS = {
 
 
 def sniff(path: str, head: bytes) -> bool:
-    """Whether a file is text: no NUL bytes (but UTF-16 with its mark), and hardly any other control bytes."""
-    del path
+    """Whether a file is text: no NUL bytes (but UTF-16 with its mark), and hardly any other control bytes.
+
+    Source code and documents are left out: they quote messages that never happened.
+    """
+    if path.lower().removesuffix(".gz").rsplit(".", 1)[-1] in _NO_LOGS:
+        return False
     if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return True
     if not head or b"\0" in head:
