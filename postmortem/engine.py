@@ -44,7 +44,7 @@ def executor(url: str = "local://", jobs: int | None = None) -> Executor:
             return Inline()
         # polars and fork do not mix, so always spawn.
         context = multiprocessing.get_context("spawn")
-        return ProcessPoolExecutor(workers, mp_context=context, initializer=_leave_interrupts_to_the_parent)
+        return ProcessPoolExecutor(workers, mp_context=context, initializer=_prepare_worker)
     if url.startswith(("dask://", "dask+file://")):
         return _dask(url)
     raise PostmortemError(
@@ -52,8 +52,10 @@ def executor(url: str = "local://", jobs: int | None = None) -> Executor:
     )
 
 
-def _leave_interrupts_to_the_parent() -> None:
+def _prepare_worker() -> None:
+    """Leave interrupts to the parent, and the other cores to the other workers."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.environ.setdefault("POLARS_MAX_THREADS", "1")  # read when polars is imported, which is later
 
 
 def _dask(url: str) -> Executor:
