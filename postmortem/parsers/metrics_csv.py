@@ -43,7 +43,7 @@ def _block(block: Block, header: list[str]) -> Iterator[Parsed]:
         cells = _cells(line)
         if not cells or _header_again(cells, header):
             continue
-        if len(cells) != len(header) or place is None or not re.fullmatch(r"\s*\d{1,15}(\.0*)?\s*", cells[place]):
+        if len(cells) != len(header) or place is None or not re.fullmatch(r" *[0-9]{1,15}(\.0*)? *", cells[place]):
             bad += 1
             continue
         entry = {n: c.strip() for n, c in zip(header, cells, strict=True) if c.strip()}

@@ -38,20 +38,24 @@ def parse(source: Source) -> Iterator[Parsed]:
         return
     entries = [entry for entry in history if isinstance(entry, dict)] if isinstance(history, list) else []
     found = [row for entry in entries for row in rows(entry)]
-    total = state.get("max_steps")
-    if isinstance(total, int) and total > 0:
-        found.append((state.get("global_step"), "total_steps", float(total), str(total)))
+    total = _whole(state.get("max_steps"))
+    if total is not None and total > 0:
+        found.append((_whole(state.get("global_step")), "total_steps", float(total), str(total)))
     yield batch(found)
 
 
 def rows(entry: dict[str, Any], step: str = "step") -> Iterator[tuple[int | None, str, float, str]]:
     """(step, name, value, text) of one entry of numbers."""
-    at = entry.get(step)
+    at = _whole(entry.get(step))
     for key, value in entry.items():
         number = _number(value)
         if key != step and number is not None:
             name = plain(key)
-            yield at if isinstance(at, int) else None, names()["metric"].get(name, name), number, str(value)
+            yield at, names()["metric"].get(name, name), number, str(value)
+
+
+def _whole(value: Any) -> int | None:
+    return value if isinstance(value, int) and abs(value) < 1 << 63 else None
 
 
 def _number(value: Any) -> float | None:
