@@ -104,8 +104,8 @@ def pair_settings(real):
             found[f"real n={n} scatter x{scatter}"] = lambda rng, n=n, s=scatter, pool=pool: resampled(
                 rng, n, pool[0], s
             )
-            found[f"real n={n} scatter x{scatter} disturbed"] = lambda rng, n=n, s=scatter, pool=pool: (
-                disturbed(rng, resampled(rng, n, pool[0], s))
+            found[f"real n={n} scatter x{scatter} disturbed"] = lambda rng, n=n, s=scatter, pool=pool: disturbed(
+                rng, resampled(rng, n, pool[0], s)
             )
     return found
 
@@ -187,9 +187,7 @@ def main():
     options = parser.parse_args()
     real, broken, reps = real_series(options.runs), [], options.reps
     print(f"# ratio of step times, {reps} pairs per line; 'slower' is the truth where the effect is not 0")
-    for name, effect, words in pairs(
-        {k: v for k, v in pair_settings(real).items() if options.only in k}, reps
-    ):
+    for name, effect, words in pairs({k: v for k, v in pair_settings(real).items() if options.only in k}, reps):
         print(f"{name:34} effect {effect:.0%}: {share(words, reps)}")
         false = words["faster"] + (words["slower"] if effect == 0 else 0)
         if not name.startswith("contended") and false / reps > 0.05 + 2 * math.sqrt(0.05 * 0.95 / reps):

@@ -256,9 +256,7 @@ def _shown(value: Any) -> str:
     if isinstance(value, list):
         return _listed(value)
     return (
-        f"{value:,}"
-        if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 10_000
-        else str(value)
+        f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 10_000 else str(value)
     )
 
 

@@ -34,15 +34,11 @@ def discover(run_id: str, folder: Path, options: Mapping[str, str] | None = None
 
     """
     if not folder.is_dir():
-        raise InputError(
-            f"There is no folder {folder}.", "Give the folder that holds a run's logs and traces."
-        )
+        raise InputError(f"There is no folder {folder}.", "Give the folder that holds a run's logs and traces.")
     found = [_source(run_id, folder, path, options or {}) for path in _walk(folder)]
     found = [source for source in found if source.format != "linked"]  # a folder is read where it lies
     if not found:
-        raise InputError(
-            f"The folder {folder} is empty.", "Give the folder that holds a run's logs and traces."
-        )
+        raise InputError(f"The folder {folder} is empty.", "Give the folder that holds a run's logs and traces.")
     return found
 
 

@@ -47,9 +47,7 @@ def executor(url: str = "local://", jobs: int | None = None) -> Executor:
         return ProcessPoolExecutor(workers, mp_context=context, initializer=_prepare_worker)
     if url.startswith(("dask://", "dask+file://")):
         return _dask(url)
-    raise PostmortemError(
-        f"The engine {url} is not known.", "Use local://, dask://host:port or dask+file:///path."
-    )
+    raise PostmortemError(f"The engine {url} is not known.", "Use local://, dask://host:port or dask+file:///path.")
 
 
 def _prepare_worker() -> None:
@@ -62,9 +60,7 @@ def _dask(url: str) -> Executor:
     try:
         from distributed import Client  # noqa: PLC0415 (an extra)
     except ImportError as error:
-        raise PostmortemError(
-            "The Dask engine is not installed.", "pip install 'train-postmortem[dask]'"
-        ) from error
+        raise PostmortemError("The Dask engine is not installed.", "pip install 'train-postmortem[dask]'") from error
     if url.startswith("dask+file://"):
         client = Client(scheduler_file=url.removeprefix("dask+file://"))
     else:

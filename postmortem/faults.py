@@ -104,15 +104,11 @@ def _check(fault: Fault, path: Path) -> None:
     if fault.kind not in {"incident", "state"}:
         broken.append("kind must be incident (it happens) or state (it lasts)")
     broken += [
-        f"cause {c.id}: mechanism must be one of {MECHANISMS}"
-        for c in fault.causes
-        if c.mechanism not in MECHANISMS
+        f"cause {c.id}: mechanism must be one of {MECHANISMS}" for c in fault.causes if c.mechanism not in MECHANISMS
     ]
     broken += [f"cause {c.id}: has no experiment" for c in fault.causes if not c.experiments]
     broken += [
-        f"mask {m.key}: direction must be one of {DIRECTIONS}"
-        for m in fault.masks
-        if m.direction not in DIRECTIONS
+        f"mask {m.key}: direction must be one of {DIRECTIONS}" for m in fault.masks if m.direction not in DIRECTIONS
     ]
     if broken:
         raise DeclarationError(f"{path.name}: {'; '.join(broken)}.")

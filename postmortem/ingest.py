@@ -144,9 +144,7 @@ def _alone(home: Path, source: Source) -> Outcome:
         with engine.executor("local://", 2) as pool:
             return pool.submit(ingest_source, home, source).result()
     except BrokenProcessPool:
-        issue = Issue(
-            "error", "Reading this file killed the process that read it, so nothing of it was kept."
-        )
+        issue = Issue("error", "Reading this file killed the process that read it, so nothing of it was kept.")
         return _finish(Parts(home, source), "failed", [issue])
 
 
@@ -181,9 +179,7 @@ class Parts:
             path.parent.mkdir(parents=True, exist_ok=True)
             # Dictionaries pay only where texts repeat; trying them on long texts costs a third of the time.
             few = [field.name for field in held[0].schema if pa.types.is_dictionary(field.type)]
-            writer = pq.ParquetWriter(
-                path, held[0].schema, compression="zstd", compression_level=1, use_dictionary=few
-            )
+            writer = pq.ParquetWriter(path, held[0].schema, compression="zstd", compression_level=1, use_dictionary=few)
             self._open[name] = (path, writer)
         table = held[0] if len(held) == 1 else pa.concat_tables(held).unify_dictionaries()
         self._open[name][1].write_table(table, row_group_size=_GROUP_ROWS)

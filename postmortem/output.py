@@ -37,9 +37,7 @@ def print_rows(rows: pa.Table, style: str) -> None:
 def _flat(rows: pa.Table) -> pa.Table:
     """Nested columns as JSON text, which CSV can hold."""
     columns = {
-        name: pa.array(
-            [None if v is None else json.dumps(v, default=str) for v in column.to_pylist()], pa.string()
-        )
+        name: pa.array([None if v is None else json.dumps(v, default=str) for v in column.to_pylist()], pa.string())
         if pa.types.is_nested(column.type)
         else column
         for name, column in zip(rows.column_names, rows.columns, strict=True)
@@ -63,7 +61,8 @@ def print_lines(rows: pa.Table) -> None:
     for batch in rows.select(["source", "line", "rank", "prefix", "text"]).to_batches(10_000):
         columns = [column.to_pylist() for column in batch.columns]
         shown = [
-            f"{source}:{line} [{'?' if rank is None else rank}] " + "".join(c if c.isprintable() else " " for c in f"{prefix}{text}")
+            f"{source}:{line} [{'?' if rank is None else rank}] "
+            + "".join(c if c.isprintable() else " " for c in f"{prefix}{text}")
             for source, line, rank, prefix, text in zip(*columns, strict=True)
         ]
         console.result("\n".join(shown))

@@ -207,9 +207,7 @@ def _check_statement(query: Query, connection: duckdb.DuckDBPyConnection) -> lis
     declared = {name: _sql_type(text) for name, text in query.returns.items()}
     if list(described) != list(declared):
         return [f"{query.name}: declares the columns {list(declared)} but returns {list(described)}."]
-    actual = dict(
-        connection.execute(f"SELECT column_name, column_type FROM (DESCRIBE {_inlined(query)})").fetchall()
-    )
+    actual = dict(connection.execute(f"SELECT column_name, column_type FROM (DESCRIBE {_inlined(query)})").fetchall())
     return [
         f"{query.name}: {name} is declared {declared[name]} but is {actual[name]}."
         for name in declared
@@ -221,9 +219,7 @@ def _inlined(query: Query) -> str:
     """The SQL with its parameters' defaults in place, for statements that take no parameters."""
     sql = query.sql
     for name, value in _defaults(query).items():
-        literal = (
-            "NULL" if value is None else repr(value) if not isinstance(value, bool) else str(value).upper()
-        )
+        literal = "NULL" if value is None else repr(value) if not isinstance(value, bool) else str(value).upper()
         typed = f"CAST({literal} AS {query.params[name]['type']})"
         sql = re.sub(rf"\${name}\b", typed.replace("\\", "\\\\"), sql)
     return sql
@@ -257,9 +253,7 @@ def _check_case(query: Query, case: Mapping[str, Any]) -> list[str]:
     given = case.get("given", {})
     stray = given.keys() - set(query.reads)
     if stray:
-        return [
-            f"{query.name}, case {case['name']!r}: gives rows of {sorted(stray)}, which it does not read."
-        ]
+        return [f"{query.name}, case {case['name']!r}: gives rows of {sorted(stray)}, which it does not read."]
     connection = duckdb.connect()
     register(connection)
     for name in query.reads:

@@ -8,9 +8,7 @@ from typing import Any
 
 MASK = "[secret]"
 
-_WORDS = (
-    r"(?:pass(?:word|wd|phrase)?|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credentials?|auth)"
-)
+_WORDS = r"(?:pass(?:word|wd|phrase)?|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credentials?|auth)"
 _SECRET_KEY = re.compile(rf"(?i)(?:^|[_.\-]){_WORDS}(?:$|[_.\-])|(?:password|passwd|apikey|accesskey)$")
 # Words that hold "token" or "key" and are settings of training, not secrets.
 _HARMLESS = re.compile(

@@ -21,9 +21,7 @@ def folder(name: str) -> Path:
     for root in _ROOTS:
         if (root / name).is_dir():
             return root / name
-    raise PostmortemError(
-        f"The folder {name}/ is missing from this installation.", "Reinstall train-postmortem."
-    )
+    raise PostmortemError(f"The folder {name}/ is missing from this installation.", "Reinstall train-postmortem.")
 
 
 def declarations(name: str, pattern: str) -> list[Path]:

@@ -57,9 +57,7 @@ class Store:
         """
         for run in runs:
             self._check(run)
-        connection = duckdb.connect(
-            config={"autoinstall_known_extensions": False, "autoload_known_extensions": False}
-        )
+        connection = duckdb.connect(config={"autoinstall_known_extensions": False, "autoload_known_extensions": False})
         for name, table in schema.tables().items():
             parts = [str(part) for run in runs for part in sorted((self.path / run / name).glob("*.parquet"))]
             if parts:

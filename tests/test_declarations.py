@@ -38,9 +38,7 @@ def test_causes_name_findings_that_exist() -> None:
 
 def _declare(folder: Path, body: str) -> Path:
     path = folder / "thing.toml"
-    path.write_text(
-        f'name="thing"\nversion="1.0"\ngrain="one row per thing"\ndoc="Things."\nkey=["run_id"]\n{body}'
-    )
+    path.write_text(f'name="thing"\nversion="1.0"\ngrain="one row per thing"\ndoc="Things."\nkey=["run_id"]\n{body}')
     return path
 
 
@@ -84,8 +82,7 @@ def _query(folder: Path, sql: str) -> query.Query:
     path.write_text(
         '/*---\ntitle="T"\nseverity="note"\nsummary="s"\nreads=["issue"]\n'
         '[returns]\nkind="VARCHAR"\n[[case]]\nname="fires"\ngiven.issue="""\nkind\nempty\n"""\n'
-        'expect="""\nkind\nempty\n"""\n[[case]]\nname="silent"\ngiven.issue="kind"\nexpect="kind"\n---*/\n'
-        + sql
+        'expect="""\nkind\nempty\n"""\n[[case]]\nname="silent"\ngiven.issue="kind"\nexpect="kind"\n---*/\n' + sql
     )
     return query.load(path)
 

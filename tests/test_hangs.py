@@ -27,8 +27,7 @@ def parts(shared):
     truth = tomllib.loads((shared / "data/TRUTH.toml").read_text())["flight_recorder"]
     assert {k.rsplit("/", 1)[1]: set(v["culprit"]) for k, v in truth.items()} == SETS
     return {
-        name: [dumps([shared / f"data/flight_recorder/{name}/_dump_{rank}"]) for rank in range(16)]
-        for name in SETS
+        name: [dumps([shared / f"data/flight_recorder/{name}/_dump_{rank}"]) for rank in range(16)] for name in SETS
     }
 
 
@@ -71,9 +70,7 @@ def test_lost_dumps_never_put_the_blame_on_a_healthy_rank(parts, name):
     ],
 )
 def test_gloo_runs(shared, folder, culprit):
-    files = [
-        f for f in (shared / "data" / folder).iterdir() if "trace_" in f.name and "pt.trace" not in f.name
-    ]
+    files = [f for f in (shared / "data" / folder).iterdir() if "trace_" in f.name and "pt.trace" not in f.name]
     session = MemorySession(dumps(files))
     assert named(session) == culprit
     if not culprit:
@@ -84,14 +81,10 @@ def statement(kind, rank, group="0", members=(0, 1, 2, 3), **columns):
     return {"statement": kind, "rank": rank, "group": group, "members": members, **columns}
 
 
-def entry(
-    rank, seq, operation="all_reduce", state="scheduled", *, record=None, more="Float in 4 out 4", **columns
-):
+def entry(rank, seq, operation="all_reduce", state="scheduled", *, record=None, more="Float in 4 out 4", **columns):
     signature = f"{operation} {more}" if more else operation
     columns = {"record": record if record is not None else seq, "signature": signature, **columns}
-    return statement(
-        "entry", rank, seq=seq, operation=operation, state=state, pending=state != "completed", **columns
-    )
+    return statement("entry", rank, seq=seq, operation=operation, state=state, pending=state != "completed", **columns)
 
 
 def status(rank, enqueued, completed, **columns):
@@ -231,9 +224,7 @@ def test_order_deadlock_across_groups_names_nobody():
         entry(0, 1, record=1, **a), status(0, 1, 0, **a), status(0, 0, 0, **b),
         entry(1, 1, record=1, **b), status(1, 1, 0, **b), status(1, 0, 0, **a),
     )  # fmt: skip
-    queued = session_of(
-        *(entry(r, 1, record=n, **g) for r, gs in ((0, (a, b)), (1, (b, a))) for n, g in enumerate(gs))
-    )
+    queued = session_of(*(entry(r, 1, record=n, **g) for r, gs in ((0, (a, b)), (1, (b, a))) for n, g in enumerate(gs)))
     for session in (blocked, queued):
         assert named(session) == set()
         assert kinds(session) == {"order"}

@@ -43,10 +43,7 @@ def test_settings_of_training_are_no_secrets(text: str) -> None:
 
 def test_names_get_one_alias_wherever_they_occur() -> None:
     hide = Redactor(["node-a17", "node-a1"], ["jim"])
-    assert (
-        hide.text("node-a17 and node-a1 in /home/jim/x/train.py line 3")
-        == "host-2 and host-1 in /path-1.py line 3"
-    )
+    assert hide.text("node-a17 and node-a1 in /home/jim/x/train.py line 3") == "host-2 and host-1 in /path-1.py line 3"
     assert hide.text("logs/node-a17_rank3.log") == "logs/host-2_rank3.log"
     assert hide.text("10.1.2.3:29500 at 12:34:56") == "address-1:29500 at 12:34:56"
     assert hide.text("again 10.1.2.3, jim@corp.com, fe80::1:2") == "again address-1, mail-1, address-2"

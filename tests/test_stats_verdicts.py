@@ -35,9 +35,7 @@ def real(simulate, shared):
 def test_equal_runs_raise_no_alarm(simulate, n, rho):
     rng = np.random.default_rng([n, int(10 * rho)])
     words = Counter(
-        stats.compare_step_times(
-            simulate.simulated(rng, n, rho), simulate.simulated(rng, n, rho)
-        ).judgement.word
+        stats.compare_step_times(simulate.simulated(rng, n, rho), simulate.simulated(rng, n, rho)).judgement.word
         for _ in range(60)
     )
     assert words["faster"] + words["slower"] <= 0.08 * 60
@@ -69,9 +67,7 @@ def test_long_quiet_runs_are_shown_to_be_equal(simulate):
 def test_ninety_five_percent_intervals_cover_the_ratio(simulate, rho):
     rng = np.random.default_rng([7, int(10 * rho)])
     found = [
-        stats.ratio_of_medians(
-            simulate.simulated(rng, 600, rho), simulate.simulated(rng, 600, rho) * 1.05, level=0.95
-        )
+        stats.ratio_of_medians(simulate.simulated(rng, 600, rho), simulate.simulated(rng, 600, rho) * 1.05, level=0.95)
         for _ in range(200)
     ]
     inside = np.mean([ratio.inner_low <= 1.05 <= ratio.inner_high for ratio in found])
@@ -178,9 +174,7 @@ def test_a_run_of_zero_steps_is_undecided():
 
 def test_undecided_says_what_would_decide(simulate):
     rng = np.random.default_rng(3)
-    few = stats.compare_step_times(
-        simulate.simulated(rng, 25, 0.0), simulate.simulated(rng, 25, 0.0)
-    ).judgement
+    few = stats.compare_step_times(simulate.simulated(rng, 25, 0.0), simulate.simulated(rng, 25, 0.0)).judgement
     assert few.word == "undecided"
     assert few.more_steps
     close = stats.compare_step_times(
@@ -192,9 +186,7 @@ def test_undecided_says_what_would_decide(simulate):
 
 
 def test_run_noise_comes_from_healthy_runs():
-    assert stats.run_noise([1.0, 1.02, 0.98]).estimate == pytest.approx(
-        np.std(np.log([1, 1.02, 0.98]), ddof=1)
-    )
+    assert stats.run_noise([1.0, 1.02, 0.98]).estimate == pytest.approx(np.std(np.log([1, 1.02, 0.98]), ddof=1))
     assert math.isnan(stats.run_noise([1.0]).estimate)
     several = stats.ratio_of_run_medians([1.0, 1.01, 0.99], [1.10, 1.11, 1.09])
     assert several.low > 1.05

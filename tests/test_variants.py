@@ -21,9 +21,7 @@ _STORE = "torch.distributed.DistNetworkError: Connection was likely closed. Did 
 
 def _ranks(new: dict[str, str]) -> Edit:
     """Give every rank another number, in lead-ins and in the launcher's commands."""
-    return lambda text: re.sub(
-        r"(\[[Rr]ank ?|--local_rank=)(\d)\b", lambda m: m[1] + new.get(m[2], m[2]), text
-    )
+    return lambda text: re.sub(r"(\[[Rr]ank ?|--local_rank=)(\d)\b", lambda m: m[1] + new.get(m[2], m[2]), text)
 
 
 def _without(rank: int) -> Edit:

@@ -40,24 +40,18 @@ def released() -> dict[str, dict[str, dict[str, str]]]:
 def queries_page() -> str:
     """Every query by folder: name, title, what it reads and returns."""
     parts = ["# Queries\n\n", _NOTE.format(origin="the headers of queries/**/*.sql")]
-    parts.append(
-        "\nAsk one with `postmortem query NAME --run RUN`; each file is SQL that can be read and changed.\n"
-    )
+    parts.append("\nAsk one with `postmortem query NAME --run RUN`; each file is SQL that can be read and changed.\n")
     for folder in query.FOLDERS:
         own = [q for q in query.queries().values() if q.folder == folder]
         if own:
-            parts.append(
-                f"\n## {folder}\n\n| name | answers | reads | returns | parameters |\n|---|---|---|---|---|\n"
-            )
+            parts.append(f"\n## {folder}\n\n| name | answers | reads | returns | parameters |\n|---|---|---|---|---|\n")
             parts += [_query_row(q) for q in sorted(own, key=lambda q: q.name)]
     return "".join(parts)
 
 
 def _query_row(q: query.Query) -> str:
     params = ", ".join(f"{name} = {spec.get('default', 'required')}" for name, spec in q.params.items())
-    return _row(
-        f"[{q.name}]({q.folder}/{q.path.name})", q.title, ", ".join(q.reads), ", ".join(q.returns), params
-    )
+    return _row(f"[{q.name}]({q.folder}/{q.path.name})", q.title, ", ".join(q.reads), ", ".join(q.returns), params)
 
 
 def faults_page() -> str:
@@ -65,9 +59,7 @@ def faults_page() -> str:
     parts = ["# Faults\n\n", _NOTE.format(origin="schemas/faults/*.toml")]
     for fault in faults.faults().values():
         parts.append(f"\n## {fault.title} (`{fault.name}`)\n\n{fault.doc.strip()}\n\n")
-        parts.append(
-            "| candidate cause | mechanism | to isolate it | if true | if not |\n|---|---|---|---|---|\n"
-        )
+        parts.append("| candidate cause | mechanism | to isolate it | if true | if not |\n|---|---|---|---|---|\n")
         parts += [
             _row(cause.title, cause.mechanism, f"{e.title}: {e.change}", e.expect_if_true, e.expect_if_false)
             for cause in fault.causes
@@ -133,9 +125,7 @@ def wanted() -> dict[Path, str]:
 
 
 def _toml(kept: dict[str, Any]) -> str:
-    lines = [
-        "# Columns of every released version of every table. Written by `make docs`; never edited by hand."
-    ]
+    lines = ["# Columns of every released version of every table. Written by `make docs`; never edited by hand."]
     for name in sorted(kept):
         for version in sorted(kept[name]):
             lines.append(f'\n[{name}."{version}"]')
@@ -146,9 +136,7 @@ def _toml(kept: dict[str, Any]) -> str:
 def main() -> None:
     """Write what is out of date, or with --check only say so."""
     stale = {
-        path: text
-        for path, text in wanted().items()
-        if not (ROOT / path).exists() or (ROOT / path).read_text() != text
+        path: text for path, text in wanted().items() if not (ROOT / path).exists() or (ROOT / path).read_text() != text
     }
     check = "--check" in sys.argv[1:]
     for path, text in stale.items():

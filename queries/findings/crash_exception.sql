@@ -185,7 +185,7 @@ failure AS (
 ),
 
 fatal AS (
-    SELECT r.rank, r.name, r.message, r.time, r.source, r.line, r.step, r.after_step, coalesce(r.caught, false) AS caught
+    SELECT r.rank, r.name, r.message, r.time, r.source, r.line, r.step, r.after_step, coalesce(r.caught, FALSE) AS caught
     FROM raised AS r
     CROSS JOIN failure AS f
     WHERE r.caught IS NOT TRUE OR (f.seen AND f.fatal = 0)

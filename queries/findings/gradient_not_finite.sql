@@ -94,10 +94,11 @@ SELECT
     step, value, in_a_row, time, source, line,
     'grad_norm=' || text AS text
 FROM stretches
-WHERE NOT (
-    step = (SELECT min(s.step) FROM steps AS s)
-    AND in_a_row <= $search
-    AND last_bad < (SELECT max(s.step) FROM steps AS s)
-)
+WHERE
+    NOT (
+        step = (SELECT min(s.step) FROM steps AS s)
+        AND in_a_row <= $search
+        AND last_bad < (SELECT max(s.step) FROM steps AS s)
+    )
 ORDER BY step
 LIMIT 1

@@ -41,10 +41,10 @@ WITH runs AS (
 facts AS (
     SELECT
         r.run_id,
-        EXISTS (SELECT 1 FROM rank_evidence AS e WHERE e.run_id = r.run_id AND e.trace) AS traces,
-        EXISTS (SELECT 1 FROM source AS s WHERE s.run_id = r.run_id AND s.format IN ('torch_checkpoint', 'safetensors', 'dcp')) AS checkpoints,
+        EXISTS(SELECT 1 FROM rank_evidence AS e WHERE e.run_id = r.run_id AND e.trace) AS traces,
+        EXISTS(SELECT 1 FROM source AS s WHERE s.run_id = r.run_id AND s.format IN ('torch_checkpoint', 'safetensors', 'dcp')) AS checkpoints,
         (SELECT count(DISTINCT l.rank) FROM losses AS l WHERE l.run_id = r.run_id AND l.rank IS NOT NULL) AS loss_ranks,
-        EXISTS (SELECT 1 FROM memory_series AS m WHERE m.run_id = r.run_id) AS memory,
+        EXISTS(SELECT 1 FROM memory_series AS m WHERE m.run_id = r.run_id) AS memory,
         (SELECT max(s.world_size) FROM run_summary AS s WHERE s.name = r.run_id) AS world_size
     FROM runs AS r
 )

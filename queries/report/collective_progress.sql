@@ -30,12 +30,14 @@ default    | 1    | 67       | 67
 """
 ---*/
 WITH names AS (SELECT group_key, min(group_name) AS group_name FROM group_member GROUP BY group_key),
+
 open_groups AS (
     SELECT group_key
     FROM rank_in_group
     GROUP BY group_key
     HAVING max(enqueued) > min(enqueued) OR max(enqueued) > min(completed)
 )
+
 SELECT
     coalesce(names.group_name, rank_in_group.group_key) AS group_name,
     rank_in_group.rank,

@@ -40,11 +40,14 @@ WITH job AS (
     WHERE name IN ('loss', 'grad_norm') AND isfinite(value) AND step IS NOT NULL
     GROUP BY name, step
 ),
+
 span AS (SELECT min(step) AS low, max(step) AS high FROM job),
+
 sliced AS (
     SELECT job.name, job.step, job.value, (job.step - span.low) * $slices // (span.high - span.low + 1) AS slice
     FROM job CROSS JOIN span
 )
+
 SELECT
     name,
     min(step) AS step,

@@ -32,6 +32,7 @@ WITH span AS (
     FROM metric
     WHERE name = 'step_time'
 ),
+
 printed AS (
     SELECT metric.rank, metric.step, metric.value * 1000 AS ms
     FROM metric CROSS JOIN span
@@ -39,12 +40,14 @@ printed AS (
         metric.name = 'step_time' AND isfinite(metric.value) AND metric.rank IS NOT NULL
         AND (metric.step - span.low) % span.stride = 0
 ),
+
 job AS (
     SELECT step, min(ms) AS fastest, max(ms) AS slowest
     FROM printed
     GROUP BY step
     HAVING count(*) > 1
 )
+
 SELECT
     printed.rank,
     count(*) AS n,

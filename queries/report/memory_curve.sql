@@ -41,7 +41,9 @@ WITH seen AS (
     WHERE allocated IS NOT NULL
     GROUP BY ALL
 ),
+
 span AS (SELECT min(step) AS low, max(step) AS high FROM seen),
+
 sliced AS (
     SELECT
         seen.kind,
@@ -52,6 +54,7 @@ sliced AS (
     FROM seen CROSS JOIN span
     GROUP BY ALL
 ),
+
 gains AS (
     SELECT
         kind,
@@ -63,6 +66,7 @@ gains AS (
     FROM sliced
     GROUP BY kind, rank
 ),
+
 lines AS (
     SELECT
         sliced.kind,
@@ -73,6 +77,7 @@ lines AS (
         ON sliced.kind = gains.kind AND sliced.rank IS NOT DISTINCT FROM gains.rank
     WHERE gains.ranks <= 8 OR gains.place <= 3
 ),
+
 job AS (
     SELECT
         sliced.kind,
@@ -85,6 +90,7 @@ job AS (
     WHERE gains.ranks > 8
     GROUP BY sliced.kind, sliced.slice
 )
+
 SELECT kind, series, step, bytes FROM lines
 UNION ALL
 SELECT kind, 'lowest' AS series, step, low AS bytes FROM job

@@ -42,11 +42,14 @@ WITH job AS (
     FROM step_times
     GROUP BY step
 ),
+
 span AS (SELECT min(step) AS low, max(step) AS high FROM job),
+
 sliced AS (
     SELECT job.step, job.ms, (job.step - span.low) * $slices // (span.high - span.low + 1) AS slice
     FROM job CROSS JOIN span
 )
+
 SELECT
     min(step) AS step,
     max(step) AS last_step,

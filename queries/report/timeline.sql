@@ -43,12 +43,14 @@ WITH firsts AS (
     WHERE role IN ('root', 'symptom', 'cascade') AND time IS NOT NULL
     GROUP BY rank, role, kind, name
 ),
+
 chosen AS (
     SELECT time, rank, role, kind, name, message, source, line
     FROM firsts
     ORDER BY CASE role WHEN 'root' THEN 0 WHEN 'symptom' THEN 1 ELSE 2 END, time, rank
     LIMIT $most
 )
+
 SELECT time, rank, role, kind, name, message, source, line
 FROM chosen
 ORDER BY time, rank, kind, name

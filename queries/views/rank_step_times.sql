@@ -85,6 +85,11 @@ SELECT
     NULL AS line,
     min(start_time) AS time
 FROM trace_step
-WHERE origin <> 'whole trace' AND run_id NOT IN (SELECT run_id FROM printed UNION SELECT run_id FROM between_lines WHERE seconds > 0)
+WHERE
+    origin <> 'whole trace' AND run_id NOT IN (
+        SELECT run_id FROM printed
+        UNION
+        SELECT run_id FROM between_lines WHERE seconds > 0
+    )
 GROUP BY run_id, rank, step
 ORDER BY run_id, rank, step
