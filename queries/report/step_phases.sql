@@ -20,7 +20,9 @@ computing   | 40 | 2
 data loader | 5  | 2
 """
 ---*/
-WITH steps AS (SELECT count(DISTINCT (rank, step)) AS n FROM trace_phase)
+WITH steps AS (
+    SELECT count(*) AS n FROM (SELECT DISTINCT rank, step FROM trace_phase)
+)
 
 SELECT
     trace_phase.phase,
