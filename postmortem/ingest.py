@@ -26,6 +26,7 @@ LAST = "last.json"
 STORE_VERSION = 1
 _SMALL = 4 << 20  # B; below this, starting worker processes takes longer than the work
 _GROUP_ROWS = 1 << 17
+_GROUP_BYTES = 32 << 20  # a row may be megabytes long
 _MAX_ISSUES = 1000  # rows per file; what goes beyond is counted in one more row
 
 # What discover found out about files that no parser may open.
@@ -167,7 +168,7 @@ class Parts:
         self.rows += table.num_rows
         held = self._held.setdefault(batch.table, [])
         held.append(table)
-        if sum(part.num_rows for part in held) >= _GROUP_ROWS:
+        if sum(p.num_rows for p in held) >= _GROUP_ROWS or sum(p.nbytes for p in held) >= _GROUP_BYTES:
             self._flush(batch.table)
 
     def _flush(self, name: str) -> None:
