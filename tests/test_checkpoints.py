@@ -340,7 +340,7 @@ def test_hostile_files_are_refused_in_a_sentence(tmp_path, name):
     HOSTILE_FILES[name](path)
     start = time.process_time()
     tables, issues = rows(torch_checkpoint, path)
-    assert time.process_time() - start < 1
+    assert time.process_time() - start < 5  # a guard; benchmarks/bench_hostile.py measures
     assert issues[0].kind == "hostile"
     assert issues[0].message.count(".") >= 1
     assert tables["checkpoint_file"][0]["status"] == "refused"

@@ -100,7 +100,7 @@ def test_hostile_pickles_are_refused_quickly(name):
     with pytest.raises(Refused) as refused:
         load(data, classes="inert")
     assert refused.value.kind == kind
-    assert time.process_time() - start < 1
+    assert time.process_time() - start < 5  # a guard; benchmarks/bench_hostile.py measures
 
 
 def test_memory_of_refused_pickles_is_bounded():

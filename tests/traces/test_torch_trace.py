@@ -266,10 +266,12 @@ def _expected(e, base):
 
 
 def _samples(shared):
-    return [
+    files = [
         *sorted(shared.glob("data/traces/**/*.json.gz")),
         *sorted(shared.glob("data/runs/z*/*.pt.trace.json.gz")),
     ]
+    large = [file for file in files if file.stat().st_size > 1 << 20]
+    return sorted({*files} - {*large[1::2]})  # every second large one, to keep the test short
 
 
 def test_every_event_of_every_real_trace(shared: Path):
