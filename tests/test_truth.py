@@ -83,3 +83,10 @@ def test_straggler_of_traces(shared: Path, tmp_path: Path) -> None:
     name = "traces/gloo-straggler-leak"
     primary = _diagnose(shared / "data" / name / "before", tmp_path)["primary"]
     assert (primary["fault"], primary["culprit_ranks"]) == ("throughput", [TRUTH["trace"][name]["straggler"]])
+
+
+def test_a_run_that_was_stopped_from_outside_does_not_repeat_a_crash(store: Store) -> None:
+    found = compare(Session(store, ["exc_before", "hang_silent"]))
+    crash = next(entry for entry in found["faults"] if entry["fault"] == "crash")
+    assert crash["verdict"] == "undecided"  # 13 clean steps; 171 are needed after one incident in 9
+    assert "171" in crash["why"]

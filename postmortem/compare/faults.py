@@ -18,6 +18,10 @@ REST = 0.25
 """Share of a slowdown that may be left, with its interval, where the healthy part is too short for the bound."""
 
 
+STOPPED = "crash_external_stop"
+"""The finding of a run that somebody stopped: it shows no more of a fault than a run that goes on."""
+
+
 def judge_faults(
     session: Session, sides: Sides, changed: Sequence[Mapping[str, Any]], *, bound: float
 ) -> list[dict[str, Any]]:
@@ -55,13 +59,21 @@ def _judge(
     changed: Sequence[Mapping[str, Any]],
     bound: float,
 ) -> tuple[str, str]:
+    stopped = after is not None and after["finding"] == STOPPED
     if before is None:
+        if stopped:
+            return "undecided", "The after-run was stopped from outside before it was done, for whatever reason."
         return "regressed", f"New in the after-run: {after['statement'] if after else ''}."
-    if after is not None:
+    if after is not None and (not stopped or before["finding"] == STOPPED):
         return "not fixed", f"Still there: {after['statement']}."
     masks = [change["what"] for change in changed if before["fault"] in change["can_mask"]]
     if masks:
         return "masked", f"Gone, but {_and(masks)} changed as well, which alone can hide it."
+    return _judge_gone(session, sides, before, bound)
+
+
+def _judge_gone(session: Session, sides: Sides, before: Mapping[str, Any], bound: float) -> tuple[str, str]:
+    """A fault that no longer shows, and that no change is known to hide."""
     if not _would_show(session, before):
         return "undecided", "Gone, but the values that showed it before were not recorded in the after-run."
     if before["kind"] == "state":

@@ -74,7 +74,8 @@ def stability(session: Session, sides: Sides, judged: Sequence[Mapping[str, Any]
     """Failures per step and hour before, an upper bound after, and the clean steps that are needed and there."""
     before = [e["before"] for e in judged if e["before"] and e["before"]["kind"] == "incident"]
     before = [fault for fault in before if not fault["explained_by"] and fault["fault"] != "silent"]
-    again = any(e["after"] and e["after"]["kind"] == "incident" for e in judged)
+    bad = {"not fixed", "regressed"}
+    again = any(e["after"] and e["after"]["kind"] == "incident" and e["verdict"] in bad for e in judged)
     found = exposure(session, sides, [fault["onset_step"] for fault in before])
     return {
         "incidents_before": found.incidents,
