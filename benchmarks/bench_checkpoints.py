@@ -1,5 +1,7 @@
 """Speed and memory of reading checkpoints; beside torch where an interpreter that has it is given.
 
+Without arguments the peer is this interpreter, and the comparison is left out where it has no torch.
+
 python benchmarks/bench_checkpoints.py [--peer /path/to/python-with-torch] [--gib 1] [--sparse-gib 20]
 """
 
@@ -136,7 +138,7 @@ def measure(what: str, size: int, call) -> None:
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--peer")
+    arguments.add_argument("--peer", default=sys.executable)
     arguments.add_argument("--gib", type=float, default=0.5)
     arguments.add_argument("--sparse-gib", type=float, default=20)
     given = arguments.parse_args()
@@ -151,17 +153,21 @@ def main() -> None:
         numbers = rng.standard_normal(int(given.gib * (1 << 26)), np.float32)
         for dtype, data in (
             ("float32", numbers), ("bfloat16", (numbers.view("<u4") >> 16).astype("<u2")),
-            ("float16", numbers.astype("<f2")), ("int8", numbers.astype("i1")),
+            ("float16", numbers.astype("<f2")),
+            ("int8, absmax", (numbers * (127 / np.abs(numbers).max())).astype("i1")),
+            ("int8, five values", numbers.astype("i1")),
         ):  # fmt: skip
             file = io.BytesIO(data.tobytes())
             measure(
                 f"statistics, {dtype}",
                 data.nbytes,
-                lambda f=file, n=data.nbytes, t=dtype: _values.statistics(f, 0, n, t),
+                lambda f=file, n=data.nbytes, t=dtype: _values.statistics(f, 0, n, t.split(",")[0]),
             )
         for mode in ("structure", "deep"):
             own = report(f"{mode}, {size >> 20} MiB", size, run(sys.executable, OWN, str(path), mode, str(ROOT)))
-        if given.peer:
+        if subprocess.run([given.peer, "-c", "import torch"], check=False, capture_output=True).returncode:
+            print(f"skipped: {given.peer} has no torch to compare with; name an interpreter that has it with --peer")
+        else:
             for mode, what in (("isnan", "isnan"), ("all", "the same statistics")):
                 peer = report(f"torch.load(mmap=True) and {what}", size, run(given.peer, PEER, str(path), mode))
                 print(f"{'':52} postmortem (with checksums) takes {own / peer:.2f} of its CPU time")

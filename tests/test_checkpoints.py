@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import pickle
 import random
 import shutil
@@ -216,6 +217,26 @@ def test_statistics_agree_with_numpy(numbers):
     assert (found.count, found.inf, found.zeros) == (len(data), np.isinf(data).sum(), (data == 0).sum())
     assert found.l2 == pytest.approx(np.sqrt((finite**2).sum()), rel=1e-5)
     assert found.total == pytest.approx(finite.sum(), rel=1e-5, abs=1e-5 * np.abs(finite).sum())
+
+
+@pytest.mark.parametrize("size", [200, 150_001])
+@pytest.mark.parametrize(
+    ("dtype", "view"),
+    [("float16", "<f2"), ("int16", "<i2"), ("uint16", "<u2"), ("int8", "i1"), ("uint8", "u1"), ("bfloat16", "<u2")],
+)
+def test_statistics_of_short_types_equal_a_reference(dtype, view, size):
+    bits = np.random.default_rng(size).integers(0, 256, size * np.dtype(view).itemsize, np.uint8)
+    bits[:40] = 0
+    data = bits.view(view)
+    with np.errstate(all="ignore"):  # some of the patterns are signaling NaNs
+        values = (data.astype("<u4") << 16).view("<f4") if dtype == "bfloat16" else data
+        values = values.astype(np.float64)
+    found = _values.statistics(io.BytesIO(bits.tobytes()), 0, len(bits), dtype)
+    finite = values[np.isfinite(values)]
+    assert (found.count, found.nan, found.inf) == (size, np.isnan(values).sum(), np.isinf(values).sum())
+    assert (found.zeros, found.min, found.max) == ((values == 0).sum(), finite.min(), finite.max())
+    assert found.total == pytest.approx(math.fsum(finite), rel=1e-12)
+    assert found.l2 == pytest.approx(math.sqrt(math.fsum(finite**2)), rel=1e-12)
 
 
 def test_bits_of_master_weights_round_to_nearest_even():
