@@ -123,7 +123,6 @@ def _fault(name: str, own: Sequence[Finding], found: Sequence[Finding]) -> dict[
         ),
     )
     known = knowledge.faults()[name]
-    causes = _causes(known, found)
     supporting = [best, *(f for f in found if f is not best and f.fault == name)]
     return {
         "fault": name,
@@ -135,9 +134,7 @@ def _fault(name: str, own: Sequence[Finding], found: Sequence[Finding]) -> dict[
         "onset_time": best.onset_time,
         "confidence": best.confidence,
         "statement": best.statement,
-        "mechanisms": list(dict.fromkeys(cause["mechanism"] for cause in causes if cause["for"])),
-        "causes": causes,
-        "experiments": _experiments(known, causes),
+        **explained(name, {finding.query.name: finding.statement for finding in found}),
         "evidence": [row for finding in supporting for row in finding.evidence()],
     }
 
@@ -148,9 +145,19 @@ def _named(supporting: Sequence[Finding]) -> list[int]:
     return next((ranks for ranks in naming if ranks), [])
 
 
-def _causes(known: knowledge.Fault, found: Sequence[Finding]) -> list[dict[str, Any]]:
+def explained(name: str, fired: Mapping[str, str]) -> dict[str, Any]:
+    """Mechanisms, candidate causes and experiments of a class of fault; `fired`: finding -> what it states."""
+    known = knowledge.faults()[name]
+    causes = _causes(known, fired)
+    return {
+        "mechanisms": list(dict.fromkeys(cause["mechanism"] for cause in causes if cause["for"])),
+        "causes": causes,
+        "experiments": _experiments(known, causes),
+    }
+
+
+def _causes(known: knowledge.Fault, fired: Mapping[str, str]) -> list[dict[str, Any]]:
     """Candidate causes with the evidence on both sides, the likeliest first."""
-    fired = {finding.query.name: finding.statement for finding in found}
     judged = []
     for cause in known.causes:
         for_ = [f"{why} ({fired[name]})" for name, why in cause.supports.items() if name in fired]

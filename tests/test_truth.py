@@ -90,3 +90,16 @@ def test_a_run_that_was_stopped_from_outside_does_not_repeat_a_crash(store: Stor
     crash = next(entry for entry in found["faults"] if entry["fault"] == "crash")
     assert crash["verdict"] == "undecided"  # 13 clean steps; 171 are needed after one incident in 9
     assert "171" in crash["why"]
+
+
+def test_twins_that_part_have_causes_and_experiments(store: Store) -> None:
+    pair = TRUTH["pair"]["corrupt"]
+    found = compare(Session(store, [pair["before"], pair["after"]]))
+    silent = next(entry for entry in found["faults"] if entry["fault"] == "silent")["before"]
+    causes = {cause["id"]: cause for cause in silent["causes"]}
+    assert silent["causes"][0]["id"] == "damaged_shard"
+    assert causes["damaged_shard"]["for"]
+    assert causes["storage_corruption"]["against"]
+    assert causes["precision_drift"]["against"]
+    assert {experiment["cause"] for experiment in silent["experiments"]} == set(causes)
+    assert str(pair["differing_shard"]) in {part for e in silent["evidence"] for part in (e["source"] or "").split("_")}

@@ -9,6 +9,7 @@ from postmortem import faults as knowledge
 from postmortem.compare.memory import memory
 from postmortem.compare.stability import exposure
 from postmortem.compare.traces import judge_traced
+from postmortem.diagnosis import EVIDENCE_ROWS, explained, findings
 from postmortem.query import Session, queries
 from postmortem.stats import ratio_of_medians
 
@@ -185,9 +186,28 @@ def _silent(session: Session, judged: Sequence[Mapping[str, Any]]) -> list[dict[
     shown = {
         "fault": "silent", "kind": "incident", "culprit_ranks": row["shard_ranks"] or [], "onset_step": row["step"],
         "onset_time": None, "confidence": row["confidence"], "statement": row["text"], "explained_by": None,
+        "severity": "fault", "finding": "twin_divergence", **_explained(session.only(before), row),
     }  # fmt: skip
     why = "The two runs are twins and part, so one of them is wrong; that it is the before-run is your word, not ours."
     return [{"fault": "silent", "before": shown, "after": None, "verdict": "undecided", "why": why}]
+
+
+def _explained(session: Session, row: Mapping[str, Any]) -> dict[str, Any]:
+    """Causes, experiments and evidence of twins that part: what the before-run shows, and how they part."""
+    fired = {finding.query.name: finding.statement for finding in findings(session)}
+    fired["twin_divergence"] = f"they agree for {row['agreed_steps']} steps"
+    evidence = []
+    if row["step"] is not None:
+        fired["twin_metrics"] = f"{row['metric']} at step {row['step']}: {row['before_text']} and {row['after_text']}"
+        evidence.append({key: row[key] for key in ("source", "line", "rank", "step")} | {"text": fired["twin_metrics"]})
+    if row["differing"] is not None and row["differing"] < row["shards"]:
+        fired["twin_shards"] = f"{row['differing']} of {row['shards']} in {row['tag']}"
+    evidence += [
+        {"source": source, "line": None, "rank": None, "step": row["tag_step"], "text": "differs from its twin"}
+        for source in row["shard_sources"] or []
+    ]
+    nowhen = {"time": None, "finding": "twin_divergence"}
+    return explained("silent", fired) | {"evidence": [entry | nowhen for entry in evidence[:EVIDENCE_ROWS]]}
 
 
 def _began_by(onset: int | None, step: int | None) -> bool:

@@ -41,13 +41,22 @@ def _comparison(document: Document) -> Page:
     judged = {str(f.get("fault")): f for f in document.get("faults", [])}
     before, after = (text(document.get(side), side) for side in ("before", "after"))
     found = sides(document) or _from_verdicts(document)
-    faults = [fault for side, part in found.items() for fault in stages.faults(part, side, judged)]
+    faults = [
+        fault for side, part in found.items() for fault in stages.faults(_with_own(part, side, judged), side, judged)
+    ]
     return Page(
         title=f"{verdict}: {before} → {after}", comparison=True, verdict=verdict, headline=verdict,
         why=text(document.get("why")), figures=numbers.of_comparison(document), change=numbers.may_change(document),
         verdicts=stages.verdicts(document), faults=faults, changes=_changes(document), blocks=blocks(document),
         chain=stages.chain(found.get("before", {})), runs=_runs(document), limits=_limits(document), queries=_names(document),
     )  # fmt: skip
+
+
+def _with_own(part: Document, side: str, judged: Mapping[str, Document]) -> Document:
+    """The diagnosis of one side, with the faults that only the comparison shows."""
+    known = {fault.get("fault") for fault in part.get("faults") or []}
+    own = [e[side] for name, e in judged.items() if name not in known and (e.get(side) or {}).get("causes")]
+    return {**part, "faults": [*(part.get("faults") or []), *own]}
 
 
 def _from_verdicts(document: Document) -> dict[str, Document]:
