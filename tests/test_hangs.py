@@ -6,7 +6,7 @@ import random
 import tomllib
 
 import pytest
-from evidence import MemorySession, dumps
+from evidence import MemorySession, dumps, logs
 
 from postmortem.records import Batch
 from postmortem.waits import cycle_ranks
@@ -286,3 +286,69 @@ def test_garbage_counters_of_pytorch_2_2_are_ignored():
 def test_cycle_ranks(edges, ranks):
     random.Random(3).shuffle(edges)
     assert cycle_ranks([a for a, _ in edges], [b for _, b in edges]) == ranks
+
+
+def nccl_log(rank, calls, ends, world=4):
+    """A rank's log as NCCL 2.21 with COLL output and torch 2.6 print it; `ends`: its watchdog's last words."""
+    head = f"n1:{100 + rank}:{100 + rank} [{rank}] NCCL INFO "
+    made = f"comm 0x5{rank} rank {rank} nranks {world} cudaDev {rank} nvmlDev {rank} busId {rank}000 commId 0xc7 - Init COMPLETE"
+    lines = [head + "ncclCommInitRank " + made]
+    lines += [
+        f"{head}AllReduce: opCount {n:x} sendbuff 0x7f recvbuff 0x7f count {size} datatype 7 op 0 root 0 comm 0x5{rank} "
+        f"[nranks={world}] stream 0x9"
+        for n, size in enumerate(calls)
+    ]
+    said = (
+        f"[rank{rank}]:[E810 03:14:11.000000001 ProcessGroupNCCL.cpp:683] [PG ID 0 PG GUID 0(default_pg) Rank {rank}]"
+    )
+    if ends == "late":
+        lines.append(
+            f"{said} Watchdog caught collective operation timeout: WorkNCCL(SeqNum=9, OpType=ALLREDUCE, NumelIn=4, NumelOut=4, "
+            "Timeout(ms)=600000) ran for 600019 milliseconds before timing out."
+        )
+    if ends == "quiet":
+        lines.append(
+            f"{said} Received a dump signal due to a collective timeout from  rank 1 and we will try our best to dump the debug "
+            "info. Last enqueued NCCL work: 8, last completed NCCL work: 8.This is most likely caused by incorrect usages"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def nccl_session(folder, ranks):
+    """A session over logs (calls, ends) per rank; None: no log."""
+    files = []
+    for rank, told in enumerate(ranks):
+        if told:
+            files.append(folder / f"rank_{rank}.log")
+            files[-1].write_text(nccl_log(rank, *told))
+    return MemorySession(logs(files))
+
+
+ALL = [4, 4, 8, 4, 8]
+LATE, SHORT, OTHER = (ALL, "late"), ALL[:3], [*ALL[:4], 9]
+
+
+@pytest.mark.parametrize(
+    ("ranks", "culprits"),
+    [
+        ([LATE, LATE, (SHORT, "quiet"), LATE], {2}),
+        ([LATE, LATE, (SHORT, ""), LATE], set()),  # its log may be cut
+        ([LATE, LATE, (SHORT, "late"), LATE], set()),  # it waits itself
+        ([LATE, LATE, (SHORT, "quiet"), None], set()),  # rank 3 is unknown
+        ([LATE, LATE, None, LATE], set()),
+        ([LATE, (OTHER, "late"), LATE, LATE], {1}),
+        ([LATE, (OTHER, "late"), (OTHER, "late"), LATE], set()),
+        ([(OTHER, "late"), LATE, LATE, None], set()),  # two of four agree
+        ([(OTHER, "late"), LATE, LATE, LATE], {0}),
+        ([LATE, LATE, LATE, LATE], set()),
+        ([(ALL, "")] * 3 + [(SHORT, "")], set()),  # a job that runs
+    ],
+)
+def test_calls_in_nccls_log(tmp_path, ranks, culprits):
+    session = nccl_session(tmp_path, ranks)
+    found = {row["rank"] for row in session.rows_of_view("nccl_suspect") if row["proven"]}
+    assert found == culprits
+    own_word = {
+        rank for rank, told in enumerate(ranks) if told and told[1] == "quiet"
+    }  # the watchdog alone may name it
+    assert named(session) <= culprits | own_word

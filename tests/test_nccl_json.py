@@ -57,6 +57,8 @@ def test_ras(tmp_path, text):
     assert {r["group_name"] for r in tables["collective_evidence"]} == {"0x27a079b828ff1a75"}
     assert [r["record"] for r in tables["collective_evidence"]] == list(range(len(tables["collective_evidence"])))
     assert {(e["name"], e["host"], e["pid"]) for e in tables["event"]} == {("dead", "n2", 7)}
+    listed = {(r["comm_id"], r["comm_rank"], r["nranks"], r["host"], r["pid"]) for r in tables["nccl_comm"]}
+    assert listed == {("0x27a079b828ff1a75", n, 4, "n1", 100 + n) for n in (0, 1, 3)}
     assert not issues
 
 
@@ -83,6 +85,8 @@ def test_inspector(tmp_path):
     assert (one["group_rank"], one["pid"], one["time"]) == (3, 1639453, 1748030377748202000)
     assert (two["operation"], two["peer"], two["seq"]) == ("Send", 5, 4)
     assert issue.dropped == 1
+    (listed,) = tables["nccl_comm"]
+    assert (listed["comm_id"], listed["comm_rank"], listed["nranks"]) == ("0x7f2a", 3, 8)
 
 
 @pytest.mark.parametrize(("parser", "value"), [(nccl_ras, ANSWER), (nccl_inspector, RECORD)])

@@ -16,6 +16,7 @@ from postmortem.records import Batch, Issue, Parsed, Source
 FORMAT = "nccl_inspector"
 DOC = "JSON lines of the NCCL Inspector (nccl-inspector-<job>/<host>-pid<pid>.log)."
 _ROWS = 20_000
+_MEMBERS = 10_000
 _LONGEST = 1 << 20
 
 
@@ -29,11 +30,14 @@ def parse(source: Source) -> Iterator[Parsed]:
     """Yield rows of `collective_evidence` with statement done, line by line in bounded memory."""
     rows: list[dict[str, Any]] = []
     bad = 0
+    members: dict[tuple[Any, ...], dict[str, Any]] = {}
     with source.file.open("rb") as file:
         for number, line in enumerate(iter(lambda: file.readline(_LONGEST), b""), 1):
             row = _row(line, number)
             if row:
                 rows.append(row)
+                if len(members) < _MEMBERS:
+                    members.setdefault((row["group_name"], row["host"], row["pid"]), _member(row, line))
             elif line.strip():
                 bad += 1
             if len(rows) >= _ROWS:
@@ -41,6 +45,9 @@ def parse(source: Source) -> Iterator[Parsed]:
                 rows = []
     if rows:
         yield _batch(rows)
+    if members:
+        listed = list(members.values())
+        yield Batch("nccl_comm", {name: [row[name] for row in listed] for name in listed[0]})
     if bad:
         yield Issue("malformed", f"{bad} lines are no records of the inspector; they were left out.", dropped=bad)
 
@@ -68,10 +75,22 @@ def _row(line: bytes, number: int) -> dict[str, Any] | None:
 _INTEGERS = {"group_rank": 31, "pid": 63, "seq": 63, "peer": 31, "bytes": 63, "time": 63, "duration": 63}
 
 
+def _member(row: dict[str, Any], line: bytes) -> dict[str, Any]:
+    return {
+        "statement": "listed", "line": row["line"], "part": 0, "comm_id": row["group_name"], "host": row["host"],
+        "pid": _bounded(row["pid"], 63), "comm_rank": _bounded(row["group_rank"], 31),
+        "nranks": _bounded(msgspec.json.decode(line)["header"].get("n_ranks"), 31),
+    }  # fmt: skip
+
+
+def _bounded(value: Any, bits: int) -> int | None:
+    return value if isinstance(value, int) and abs(value) < 1 << bits else None
+
+
 def _batch(rows: list[dict[str, Any]]) -> Batch:
     columns = {name: [row[name] for row in rows] for name in rows[0]}
     for name, bits in _INTEGERS.items():
-        columns[name] = [v if isinstance(v, int) and abs(v) < 1 << bits else None for v in columns[name]]
+        columns[name] = [_bounded(v, bits) for v in columns[name]]
     return Batch("collective_evidence", columns)
 
 

@@ -2,6 +2,7 @@
 
 Fields as in src/ras/client_support.cc of NVIDIA/nccl. `hash` is the commId of NCCL's debug output. A count says how
 many collectives of a kind a rank has launched; one answer alone is a moment of a job that may well be running.
+`line` numbers the answers of a file from 1.
 """
 
 from __future__ import annotations
@@ -33,14 +34,18 @@ def parse(source: Source) -> Iterator[Parsed]:
     answers, issue = _answers(data)
     rows: list[dict[str, Any]] = []
     events: list[dict[str, Any]] = []
-    for answer in answers:
+    members: list[dict[str, Any]] = []
+    for number, answer in enumerate(answers, 1):
         time = _time(answer.get("timestamp"))
         for comm in _dicts(answer.get("communicators")):
-            rows += [row | {"record": len(rows) + n} for n, row in enumerate(_counts(comm, time))]
+            rows += [row | {"record": len(rows) + n, "line": number} for n, row in enumerate(_counts(comm, time))]
+            members += [row | {"line": number, "part": len(members) + n} for n, row in enumerate(_members(comm, time))]
             events += _missing(comm, time)
         version = answer.get("nccl_version")
         if version:
             yield Batch("environment", {"name": ["nccl"], "value": [str(version)]})
+    if members:
+        yield _batch("nccl_comm", members)
     if rows:
         yield _batch("collective_evidence", rows)
     if events:
@@ -77,6 +82,15 @@ def _counts(comm: Mapping[str, Any], time: int | None) -> Iterator[dict[str, Any
                     "pid": _small(rank.get("pid")), "operation": str(kind), "seq": count, "time": time,
                     "partial": False,
                 }  # fmt: skip
+
+
+def _members(comm: Mapping[str, Any], time: int | None) -> Iterator[dict[str, Any]]:
+    for rank in _dicts(comm.get("ranks")):
+        yield {
+            "statement": "listed", "comm_id": _text(comm.get("hash")), "comm_rank": _small(rank.get("rank")),
+            "nranks": _small(comm.get("size")), "host": _text(rank.get("host")), "pid": _small(rank.get("pid")),
+            "cuda_dev": _small(rank.get("cuda_dev")), "nvml_dev": _small(rank.get("nvml_dev")), "time": time,
+        }  # fmt: skip
 
 
 def _missing(comm: Mapping[str, Any], time: int | None) -> Iterator[dict[str, Any]]:

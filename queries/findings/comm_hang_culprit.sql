@@ -90,20 +90,20 @@ SELECT
     h.rank,
     TRUE AS culprit,
     h.reason,
-    n.group_name,
+    coalesce(n.group_name, h.group_key) AS group_name,
     h.seq,
     h.operation,
     h.waiting,
-    CASE WHEN h.reason = 'inside' OR m.ranks > 0 THEN 'medium' ELSE 'high' END AS confidence,
+    CASE WHEN h.reason = 'inside' OR m.ranks > 0 OR n.group_key IS NULL THEN 'medium' ELSE 'high' END AS confidence,
     coalesce(own.last_step, (SELECT min(last_step) FROM step)) + 1 AS step,
     c.time,
     c.source,
     CAST(NULL AS BIGINT) AS line,
     CASE h.reason
-        WHEN 'not joined' THEN CASE h.waiting WHEN 1 THEN 'another rank waits in ' ELSE h.waiting || ' other ranks wait in ' END || h.operation || ' ' || h.seq || ' of group ' || n.group_name || ', which it has not entered: '
-        WHEN 'mismatch' THEN 'it entered ' || h.operation || ' as number ' || h.seq || ' of group ' || n.group_name || ', ' || CASE h.waiting WHEN 1 THEN 'another rank' ELSE h.waiting || ' other ranks' END || ' something else: '
-        WHEN 'behind' THEN h.operation || ' ' || h.seq || ' of group ' || n.group_name || ' never ended on it: '
-        ELSE 'it is stuck inside the call of ' || h.operation || ' ' || h.seq || ' of group ' || n.group_name || ': '
+        WHEN 'not joined' THEN CASE h.waiting WHEN 1 THEN 'another rank waits in ' ELSE h.waiting || ' other ranks wait in ' END || h.operation || ' ' || h.seq || ' of group ' || coalesce(n.group_name, h.group_key) || ', which it has not entered: '
+        WHEN 'mismatch' THEN 'it entered ' || h.operation || ' as number ' || h.seq || ' of group ' || coalesce(n.group_name, h.group_key) || ', ' || CASE h.waiting WHEN 1 THEN 'another rank' ELSE h.waiting || ' other ranks' END || ' something else: '
+        WHEN 'behind' THEN h.operation || ' ' || h.seq || ' of group ' || coalesce(n.group_name, h.group_key) || ' never ended on it: '
+        ELSE 'it is stuck inside the call of ' || h.operation || ' ' || h.seq || ' of group ' || coalesce(n.group_name, h.group_key) || ': '
     END
     || h.detail
     || coalesce('; its last call was ' || c.operation || ' ' || c.seq || coalesce(' from ' || c.place, ''), '')

@@ -35,6 +35,16 @@ rank | seq | ranks  | step | text
      | 7   | [0, 1] | 13   | 2 ranks wait in all_reduce 7 of group 0 and others; undecided, since there is no evidence of rank 2
 """
 [[case]]
+name = "every rank left evidence, but not enough of it"
+given.hang_state = """
+kind | group_name | seq | operation | ranks | absent | certain | explained | text
+unknown | c | 7 | all_reduce | [0, 1] | [] | true | false | why
+"""
+expect = """
+seq | text
+7   | why
+"""
+[[case]]
 name = "another kind of standstill"
 given.hang_state = """
 kind | group_name | seq | operation | ranks | absent | certain | text
@@ -61,7 +71,10 @@ SELECT
     h.time,
     h.source,
     CAST(NULL AS BIGINT) AS line,
-    len(h.ranks) || ' ranks wait in ' || h.operation || ' ' || h.seq || ' of group ' || h.group_name || ' and others; undecided, since there is no evidence of rank ' || coalesce(nullif(array_to_string(h.absent[1:12], ', '), ''), '?') || CASE WHEN len(h.absent) > 12 THEN ' and ' || (len(h.absent) - 12) || ' more' ELSE '' END AS text
+    CASE
+        WHEN len(h.absent) = 0 THEN h.text
+        ELSE len(h.ranks) || ' ranks wait in ' || h.operation || ' ' || h.seq || ' of group ' || h.group_name || ' and others; undecided, since there is no evidence of rank ' || coalesce(nullif(array_to_string(h.absent[1:12], ', '), ''), '?') || CASE WHEN len(h.absent) > 12 THEN ' and ' || (len(h.absent) - 12) || ' more' ELSE '' END
+    END AS text
 FROM hang_state AS h
 WHERE h.kind = 'unknown' AND h.certain AND NOT h.explained
 ORDER BY h.group_name, h.seq

@@ -1,7 +1,9 @@
 /*---
 title = "What ranks are known to have done in each process group, one row per statement"
-doc   = "Table collective_evidence with the group's identity settled: name and members, where one source knows the members."
-reads = ["collective_evidence", "process_group"]
+doc   = """
+Table collective_evidence with the group's identity settled: name and members, where one source knows the members. What NCCL
+itself says (statements call, count and done) has the communicator's hash as its group."""
+reads = ["collective_evidence", "process_group", "nccl_statement"]
 [returns]
 source = "VARCHAR"
 record = "BIGINT"
@@ -44,6 +46,16 @@ record | group_key
 1      | 0#aa
 2      | 7
 """
+[[case]]
+name = "what NCCL says of itself stands beside it"
+given.nccl_statement = """
+line | statement | origin   | group_key | rank | operation  | seq | sound
+8    | count     | nccl_ras | ab        | 3    | all_reduce | 9   | true
+"""
+expect = """
+record | statement | group_key | rank | operation  | seq | pending | partial
+8      | count     | ab        | 3    | all_reduce | 9   |         | false
+"""
 ---*/
 WITH certain AS (
     SELECT group_name, min(members_hash) AS members_hash
@@ -77,4 +89,11 @@ SELECT
     e.frames
 FROM collective_evidence AS e
 LEFT JOIN certain AS c ON e.group_name = c.group_name
-WHERE e.rank IS NOT NULL AND e.group_name IS NOT NULL
+WHERE e.rank IS NOT NULL AND e.group_name IS NOT NULL AND e.statement IN ('entry', 'status')
+UNION ALL
+SELECT
+    source, line AS record, statement, origin, 'nccl' AS backend, group_key, group_key AS group_name, NULL AS group_desc,
+    rank, seq, NULL AS after_seq, operation, NULL AS peer, signature,
+    CASE WHEN statement = 'done' THEN FALSE END AS pending,
+    NULL AS last_enqueued, NULL AS last_completed, NOT sound AS partial, time, NULL AS timeout, NULL AS frames
+FROM nccl_statement

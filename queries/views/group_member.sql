@@ -20,10 +20,11 @@ group_name | group_desc | members | members_hash
 0          | default_pg | [2, 5]  | aa
 """
 given.collective_statement = """
-group_key | group_name | group_desc | rank
-0#aa      | 0          | default_pg | 2
-1         | 1          |            | 0
-1         | 1          |            | 1
+group_key | group_name | group_desc | rank | statement
+0#aa      | 0          | default_pg | 2    | entry
+1         | 1          |            | 0    | entry
+1         | 1          |            | 1    | entry
+7f        | 7f         |            | 1    | count
 """
 given.rank_in_group = """
 group_key | rank
@@ -72,7 +73,7 @@ stated AS (
 unlisted AS (
     SELECT group_key, any_value(group_name) AS group_name, any_value(group_desc) AS group_desc
     FROM collective_statement
-    WHERE group_key NOT IN (SELECT group_key FROM listed)
+    WHERE statement IN ('entry', 'status') AND group_key NOT IN (SELECT group_key FROM listed)
     GROUP BY group_key
 ),
 

@@ -6,7 +6,7 @@ in a circle), transport (every rank of the group is in the same operation, and n
 others that left no evidence). `certain` where a watchdog or an exception of a timeout says that the job hung, or,
 for unknown, where half of the ranks wait on a backend whose dumps tell open from finished. `explained` where a rank
 had failed by itself before: then the others wait for good reason. `time` is when the wait began."""
-reads = ["signature_mismatch", "wait_edge", "rank_head", "open_operation", "group_member", "rank_in_group", "hang_suspect", "events"]
+reads = ["signature_mismatch", "wait_edge", "rank_head", "open_operation", "group_member", "rank_in_group", "hang_suspect", "events", "nccl_suspect"]
 materialize = true
 [returns]
 kind = "VARCHAR"
@@ -99,6 +99,21 @@ waiter | blocker | group_key | seq | operation  | reason      | known
 0      | 3       | a         | 1   | all_reduce | no evidence | false
 """
 expect = "kind"
+[[case]]
+name = "NCCL's log or RAS shows who made fewer calls, but not whether it waits itself"
+given.nccl_suspect = """
+rank | reason     | origin   | group_key | seq | operation  | waiters   | proven
+1    | not joined | nccl_ras | c         | 6   | all_reduce | [0, 2, 3] | false
+2    | not joined | nccl_ras | c         | 7   | all_reduce | [0, 3]    | false
+"""
+given.events = """
+kind     | role
+watchdog | symptom
+"""
+expect = """
+kind    | seq | operation  | ranks     | absent | certain | text
+unknown | 6   | all_reduce | [0, 2, 3] | []     | true    | 3 ranks made call 6 (all_reduce) of communicator c that rank 1 did not make (nccl_ras); undecided, since nothing tells whether that rank waits itself
+"""
 ---*/
 WITH alarm AS (
     SELECT count(*) > 0 AS rang
@@ -187,6 +202,18 @@ nobody AS (
     HAVING count(*) > 0
 ),
 
+called AS (  -- the rank furthest behind, by NCCL's own word
+    SELECT
+        'unknown' AS kind, group_key, seq, operation, waiters AS ranks,
+        CASE reason
+            WHEN 'mismatch' THEN 'NCCL''s log has other calls on rank ' || rank || ' as number ' || seq || ' of communicator ' || group_key || ': ' || coalesce(detail, '') || '; undecided, since a lost line may be the reason or no call has the majority'
+            ELSE len(waiters) || CASE len(waiters) WHEN 1 THEN ' rank' ELSE ' ranks' END || ' made call ' || seq || ' (' || coalesce(operation, 'collective') || ') of communicator ' || group_key || ' that rank ' || rank || ' did not make (' || origin || '); undecided, since nothing tells whether that rank waits itself'
+        END AS text
+    FROM nccl_suspect
+    WHERE NOT proven
+    QUALIFY row_number() OVER (ORDER BY len(waiters) DESC, group_key, seq, rank) = 1
+),
+
 half AS (
     SELECT
         2 * (SELECT count(*) FROM rank_head) >= count(DISTINCT rank)
@@ -209,11 +236,14 @@ judged AS (
         (SELECT rang FROM alarm) OR (SELECT waits FROM half) AS certain,
         text
     FROM nobody
+    UNION ALL
+    SELECT 5 AS place, kind, group_key, seq, operation, ranks, [] AS absent, (SELECT rang FROM alarm) AS certain, text
+    FROM called
 )
 
 SELECT
     j.kind,
-    n.group_name,
+    coalesce(n.group_name, j.group_key) AS group_name,
     j.seq,
     coalesce(j.operation, 'collective') AS operation,
     j.ranks,
@@ -231,4 +261,4 @@ LEFT JOIN (
     SELECT group_key, seq, min(time) AS time, min(source) AS source FROM open_operation GROUP BY group_key, seq
 ) AS t ON j.group_key = t.group_key AND j.seq = t.seq
 WHERE j.place = (SELECT min(place) FROM judged) AND NOT EXISTS (SELECT 1 FROM hang_suspect)
-ORDER BY j.kind, n.group_name, j.seq
+ORDER BY j.kind, group_name, j.seq

@@ -4,8 +4,8 @@ doc   = """
 mismatch: entered another collective than the majority of its group. behind: others completed an operation that
 needs this rank, and a later one, while it has both open: its device or stream stands still. inside: it alone has
 entered an operation without its launch having returned. not joined: others wait for it in an operation that it has
-not entered, and it waits for nobody. Nobody is named for lack of evidence."""
-reads = ["open_operation", "rank_in_group", "group_member", "rank_head", "wait_edge", "signature_mismatch", "rank_idle"]
+not entered, and it waits for nobody; NCCL's own log or RAS may say so too (nccl_suspect). Nobody is named for lack of evidence."""
+reads = ["open_operation", "rank_in_group", "group_member", "rank_head", "wait_edge", "signature_mismatch", "rank_idle", "nccl_suspect"]
 materialize = true
 [returns]
 rank = "INTEGER"
@@ -120,6 +120,17 @@ rank | pending | group_key | seq
 expect = """
 rank | reason | group_key | seq | operation  | waiting
 1    | inside | a         | 5   | all_reduce | 2
+"""
+[[case]]
+name = "NCCL's own word counts where nothing else names a rank, and only if it is proven"
+given.nccl_suspect = """
+rank | reason     | group_key | seq | operation  | waiters | proven | detail
+1    | not joined | c         | 6   | all_reduce | [0, 3]  | true   | why
+2    | not joined | c         | 6   | all_reduce | [0, 3]  | false  | why
+"""
+expect = """
+rank | reason     | group_key | seq | waiting | detail
+1    | not joined | c         | 6   | 2       | why
 """
 ---*/
 WITH mismatch AS (
@@ -261,6 +272,13 @@ judged AS (
     SELECT 3 AS place, rank, reason, group_key, seq, operation, waiting, detail FROM awaited
     UNION ALL
     SELECT 4 AS place, rank, reason, group_key, seq, operation, waiting, detail FROM inside
+    UNION ALL
+    SELECT
+        5 AS place, rank, min(reason), min(group_key), arg_min(seq, group_key), arg_min(operation, group_key),
+        max(len(waiters)), arg_min(detail, group_key)
+    FROM nccl_suspect
+    WHERE proven
+    GROUP BY rank
 )
 
 SELECT j.rank, j.reason, j.group_key, j.seq, j.operation, j.waiting, j.detail

@@ -3,7 +3,8 @@ title = "Processes that NCCL's output speaks of, and their global ranks"
 doc   = """
 A record that is glued to another makes up hosts and processes that never were. One is believed where it made a
 communicator in a record of its own, or where at least two records at the start of a line speak of it. The global rank
-is what the line's lead-in states, else the rank in the largest communicator, if that is as large as the largest of all."""
+is what the line's lead-in states, else the rank in the largest communicator, if that is as large as the largest of all.
+RAS answers and Inspector records (statement listed) are whole by themselves."""
 reads = ["nccl_comm", "nccl_channel", "nccl_call"]
 materialize = true
 [returns]
@@ -35,7 +36,10 @@ xyzn1 | 10  |      |        | 1       | false
 """
 ---*/
 WITH said AS (
-    SELECT run_id, host, pid, rank, part, comm_rank, nranks, statement LIKE 'init%' AS made FROM nccl_comm
+    SELECT
+        run_id, host, pid, rank, CASE WHEN statement <> 'listed' THEN part ELSE 0 END AS part, comm_rank, nranks,
+        statement LIKE 'init%' OR statement = 'listed' AS made
+    FROM nccl_comm
     UNION ALL
     SELECT run_id, host, pid, rank, part, NULL AS comm_rank, NULL AS nranks, FALSE AS made FROM nccl_channel
     UNION ALL

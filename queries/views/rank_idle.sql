@@ -83,6 +83,7 @@ well AS (
 recorded AS (
     SELECT rank, bool_or(origin = 'flight_recorder') AS dump
     FROM collective_statement
+    WHERE statement IN ('entry', 'status')
     GROUP BY rank
 ),
 

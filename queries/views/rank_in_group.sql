@@ -46,6 +46,7 @@ WITH kept AS (  -- ranks whose dump keeps completed operations: its newest entry
 whole AS (
     SELECT group_key, bool_or(peer IS NOT NULL) AS mixed, bool_or(coalesce(backend = 'gloo', FALSE)) AS gloo
     FROM collective_statement
+    WHERE statement IN ('entry', 'status')
     GROUP BY group_key
 ),
 
@@ -60,6 +61,7 @@ counted AS (
         bool_and(s.partial) AS partial,
         max(s.time) AS time
     FROM collective_statement AS s
+    WHERE s.statement IN ('entry', 'status')
     GROUP BY s.group_key, s.rank
 )
 
