@@ -31,7 +31,7 @@ def test_every_fault_is_known() -> None:
 
 
 def test_causes_name_findings_that_exist() -> None:
-    known = {q.name for q in query.queries().values() if q.folder == "findings"}
+    known = {q.name for q in query.queries().values() if q.folder in {"findings", "compare", "report"}}
     named = {name for f in faults.faults().values() for c in f.causes for name in (*c.supports, *c.opposes)}
     assert named <= known
 
