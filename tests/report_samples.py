@@ -145,6 +145,11 @@ def _rows(side: str, ranks: int) -> dict[str, Rows]:
         "checkpoint_grid": _shards(ranks),
         "waits": [{"blocker": 3, "operation": "all_reduce", "seq": 68, "reason": "not joined", "known": True,
                    "waiters": [r for r in range(ranks) if r != 3]}] if bad else [],
+        "transport_map": [
+            {"host": host, "kind": kind, "ranks": [0, 1, 2, 3] if host == "node-a17" else [4, 5, 6, 7], "processes": 4, "connections": 8}
+            for host in ("node-a17", "node-b02")
+            for kind in ("P2P", "NET/Socket" if bad and host == "node-b02" else "NET/IB/GDRDMA")
+        ],
         "collective_progress": [
             {"group_name": "default", "rank": r, "enqueued": 68 - (r == 3), "completed": 67} for r in range(ranks)
         ] if bad else [],
@@ -192,6 +197,10 @@ def _pair(ranks: int) -> dict[str, Rows]:
     part = {"twins": True, "why": None, "step": 21, "metric": "loss", "rank": 0, "tag": "global_step20", "tag_step": 20,
             "shard_ranks": [2], "text": "twins that part at step 21"}  # fmt: skip
     return {
+        "transport_changes": [
+            {"kind": "NET/IB/GDRDMA", "before_processes": 4, "after_processes": 8, "before_connections": 8, "after_connections": 16},
+            {"kind": "NET/Socket", "before_processes": 4, "after_processes": 0, "before_connections": 8, "after_connections": 0},
+        ],
         "twin_divergence": [part],
         "twin_metrics": [{"name": n, "step": s, "difference": 0.0 if s < 21 else 0.01 * s, "rank": 0} for n in ("loss", "grad_norm") for s in range(1, 41)],
         "twin_shards": [{"tag": "global_step20", "step": 20, "role": "optimizer", "dp": r, "mp": 0, "rank": r, "tensors": 4,

@@ -20,6 +20,7 @@ from postmortem.report import curves, svg, ticket, words
 from postmortem.report import page as page_module
 from postmortem.report.charts import Marks
 from postmortem.report.data import Data, Result, Row
+from postmortem.report.transport import transports
 
 PAYLOADS = [
     "</script><img src=x onerror=alert(1)>",
@@ -154,8 +155,19 @@ def test_every_chart_is_drawn(page: str) -> None:
     assert "could not be drawn" not in page
     names = re.findall(r'<figure id="chart-([^"]+)" data-spec', page)
     assert names == [
-        "step-time", "ranks", "phases", "waits", "progress", "timeline", "loss", "grad-norm", "memory", "twins", "checkpoints",
+        "step-time", "ranks", "phases", "waits", "progress", "transports", "timeline", "loss", "grad-norm", "memory", "twins", "checkpoints",
     ]  # fmt: skip
+
+
+def test_the_transport_map_says_what_differs(page: str) -> None:
+    """Eight connections over sockets before, none after."""
+    assert "NET/Socket 8 connections of 4 processes before, 0 of 0 after" in page
+    assert "NET/IB/GDRDMA 8 connections of 4 processes before, 16 of 8 after" in page
+    figure = transports(samples.data(("run",)), Marks())
+    assert figure is not None
+    assert "Different" not in figure.sentence
+    assert ("run", "node-b02", "NET/Socket", "ranks 4 to 7", "4", "8") in figure.rows
+    assert transports(Data(), Marks()) is None
 
 
 def test_charts_keep_to_the_schema_of_vega_lite() -> None:

@@ -35,6 +35,7 @@ CHARTS = [
     "phases",
     "waits",
     "progress",
+    "transports",
     "timeline",
     "loss",
     "grad-norm",

@@ -68,6 +68,7 @@ def _pair(both: Session) -> dict[str, Result]:
         found[name] = _ask(both, name, **runs)
         if name == PAIRED[0] and not any(row["twins"] for row in found[name].rows):
             break
+    found["transport_changes"] = _ask(both, "transport_changes", **runs)
     return found
 
 

@@ -15,7 +15,7 @@ from altair.utils.schemapi import debug_mode
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from postmortem.query import queries
-from postmortem.report import charts, checkpoints, curves, ranks, svg, view, waiting, words
+from postmortem.report import charts, checkpoints, curves, ranks, svg, transport, view, waiting, words
 from postmortem.report.data import Data, Result
 from postmortem.report.model import Document, Page, sides
 
@@ -77,8 +77,8 @@ def _fill(
 
 
 _CHARTS: Sequence[Callable[[Data, charts.Marks], charts.Figure | None]] = (
-    curves.step_time, ranks.lateness, waiting.phases, waiting.waits, waiting.progress, ranks.timeline, curves.loss,
-    curves.grad_norm, curves.memory, checkpoints.divergence, checkpoints.grid,
+    curves.step_time, ranks.lateness, waiting.phases, waiting.waits, waiting.progress, transport.transports,
+    ranks.timeline, curves.loss, curves.grad_norm, curves.memory, checkpoints.divergence, checkpoints.grid,
 )  # fmt: skip
 
 

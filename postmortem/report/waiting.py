@@ -52,7 +52,8 @@ def _phase(row: Row) -> str:
 def progress(data: Data, extra: Marks) -> Figure | None:
     """Last collective that every rank enqueued and completed, in the group where they stand apart most."""
     del extra
-    side, rows = _hung(queried(data, "collective_progress")[1])
+    found = queried(data, "collective_progress")[1]
+    side, rows = _hung(found)
     if side is None:
         return None
     shown, note = _most_apart(rows)
@@ -80,12 +81,16 @@ def progress(data: Data, extra: Marks) -> Figure | None:
             tooltip=["who:N", "what:N", "sequence:Q"],
         )
     )
-    table = [(str(r["rank"]), words.number(r["enqueued"]), words.number(r["completed"])) for r in rows[:128]]
+    others = [r for r in found[side] if r["group_name"] != rows[0]["group_name"]]
+    table = [
+        (words.cut(r["group_name"], 60), str(r["rank"]), words.number(r["enqueued"]), words.number(r["completed"]))
+        for r in [*rows, *others][:128]
+    ]
     title = f"How far the ranks got in group {words.cut(rows[0]['group_name'], 60)}" + (
         f" ({side})" if side != "run" else ""
     )
     spec = marks.finish([points], height=max(80, 18 * len(shown) + 20))
-    head = ("rank", "last enqueued", "last completed")
+    head = ("group", "rank", "last enqueued", "last completed")
     return Figure("progress", title, f"{_behind(rows)}{note}", spec, head, table, ("collective_progress",))
 
 
