@@ -9,8 +9,11 @@ import tomllib
 from collections import Counter
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-from evidence import MemorySession, dumps
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+from evidence import MemorySession, dumps  # noqa: E402
+
+ANSWERS = ("exact", "part", "undecided", "wrong")
 
 
 def trial(parts, kept, truth):
@@ -33,7 +36,8 @@ def main(data, trials):
         for _ in range(trials):
             kept = rng.sample(sorted(parts), rng.randint(1, len(parts) - 1))
             results[trial(parts, kept, truth)] += 1
-        print(folder, "all dumps:", trial(parts, list(parts), truth), dict(results))
+        split = ", ".join(f"{results[name]} {name} ({results[name] / max(trials, 1):.1%})" for name in ANSWERS)
+        print(f"{folder}: {trial(parts, list(parts), truth)} with all dumps; of {trials} removals {split}", flush=True)
         wrong += results["wrong"]
     return wrong
 

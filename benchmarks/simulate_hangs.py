@@ -5,6 +5,7 @@ Exits with 1 where a healthy rank was named or a job without a fault was called 
 """
 
 import random
+import resource
 import sys
 import tempfile
 import time
@@ -20,6 +21,7 @@ from evidence import MemorySession, dumps, logs  # noqa: E402
 
 SIZES = [2, 3, 4, 6, 8, 8, 12, 16, 16, 24, 32, 48, 64]
 LARGE = [128, 256, 512, 1024]
+ANSWERS = ("right", "undecided", "wrong")
 FINDINGS = (
     "comm_hang_culprit",
     "comm_hang_mismatch",
@@ -85,6 +87,16 @@ def judge(job, session, about):
     return "undecided", about + f", state {sorted(state)}"
 
 
+def _split(name, counts):
+    """One line: how many jobs, and how many and what share of them were right, undecided and wrong."""
+    jobs_ = sum(counts[a] for a in ANSWERS)
+    return f"{name:10} {jobs_:6}" + "".join(f" {counts[a]:7} ({counts[a] / jobs_:6.1%})" for a in ANSWERS)
+
+
+def _processor_seconds():
+    return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+
+
 def main(count, first):
     started = time.time()
     answers, examples = Counter(), []
@@ -97,13 +109,13 @@ def main(count, first):
             if done % 100 == 0:
                 wrong = sum(n for (_, a), n in answers.items() if a == "wrong")
                 print(f"{done} jobs, {wrong} wrong, {time.time() - started:.0f} s", file=sys.stderr, flush=True)
-    for fault in jobs.FAULTS:
-        print(
-            f"{fault:10}",
-            {a: answers[fault, a] for a in ("right", "undecided", "wrong") if answers[fault, a]},
-        )
-    total = {a: sum(n for (_, b), n in answers.items() if a == b) for a in ("right", "undecided", "wrong")}
-    print(total, f"{time.time() - started:.0f} s")
+    total = Counter()
+    for (_, answer), n in answers.items():
+        total[answer] += n
+    print(f"{'injected':10} {'jobs':>6}" + "".join(f" {name:>17}" for name in ANSWERS))
+    for fault in (f for f in jobs.FAULTS if any(answers[f, name] for name in ANSWERS)):
+        print(_split(fault, {name: answers[fault, name] for name in ANSWERS}))
+    print(_split("all", total), f"  {time.time() - started:.0f} s, {_processor_seconds():.0f} processor s")
     print("\n".join(examples[:20]))
     return bool(total["wrong"])
 
