@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import tomllib
 
@@ -131,6 +132,8 @@ PAIR = (0, 1)
         (("all_reduce", "Float in 16 out 16", "scheduled"), ("all_reduce", "Float in 16 out 20", "scheduled"), {"mismatch"}),
         (("all_reduce", "Half in 16 out 16", "completed"), ("all_reduce", "Float in 16 out 16", "scheduled"), {"mismatch"}),
         (("all_reduce", "Half in 16 out 16", "completed"), ("all_reduce", "Float in 16 out 16", "completed"), set()),
+        (("all_reduce", "Float in 16 out 16", "scheduled"), ("all_reduce", "Float in 16 out 16", "completed"), {"transport"}),  # of two, one that is done may just have written its dump later
+        (("all_reduce", "Float in 16 out 20", "scheduled"), ("all_reduce", "Float in 16 out 20", "scheduled"), {"transport"}),
         (("gather", "Float in 16", "completed"), ("gather", "Float in 16", "completed"), set()),
     ],
 )  # fmt: skip
@@ -143,6 +146,93 @@ def test_pairs_of_pytorchs_analyzer(one, other, found):
     )
     assert kinds(session) == found
     assert named(session) == set()  # of two that disagree neither is the majority
+
+
+def fr_dump(rank, calls, backend="nccl", state="scheduled"):
+    """A dump of one of two ranks; a call is (kind, sizes in, sizes out, group, number)."""
+    entries = [
+        {
+            "record_id": n, "pg_id": group, "process_group": [str(group), ("default", "sub_pg")[group]], "frames": [],
+            "collective_seq_id": seq, "p2p_seq_id": 0, "op_id": n, "profiling_name": f"{backend}:{kind}", "time_created_ns": n,
+            "input_sizes": inputs, "output_sizes": outputs, "input_dtypes": ["Float"], "output_dtypes": ["Float"],
+            "state": state, "retired": state == "completed", "is_p2p": False,
+        }
+        for n, (kind, inputs, outputs, group, seq) in enumerate(calls)
+    ]  # fmt: skip
+    groups = {
+        "0": {"name": "0", "desc": "default_pg", "ranks": "[0, 1]"},
+        "1": {"name": "1", "desc": "sub_pg", "ranks": f"[{rank}]"},
+    }
+    return {"version": "2.8", "pg_config": groups, "pg_status": {}, "entries": entries}
+
+
+def fr_session(folder, ranks, **more):
+    """A session over the dumps of two ranks."""
+    files = [folder / f"nccl_trace_rank_{rank}" for rank in range(len(ranks))]
+    for rank, (file, calls) in enumerate(zip(files, ranks, strict=True)):
+        file.write_text(json.dumps(fr_dump(rank, calls, **more)))
+    return MemorySession(dumps(files))
+
+
+def call(kind, size=4, group=0, seq=1):
+    return (kind, [[size, size]], [[size, size]], group, seq)
+
+
+CLOSE = {"coalesced", "ALLGATHER_coalesced", "REDUCE_SCATTER_coalesced"}
+BUILT = {  # the cases of test_fr_analysis.py's testBuildDB: what each of the two ranks called -> whether they agree
+    "all_reduce, and each rank alone in a group": ([[call("all_reduce"), call("all_reduce", 5, group=1)]] * 2, True),
+    "allreduce_coalesced": ([[call("allreduce_coalesced")]] * 2, True),
+    "two broadcasts of one batch": ([[call("broadcast"), call("broadcast"), ("coalesced", [[]], [[]], 0, 1)]] * 2, True),
+    "uneven all-gather that disagrees": (
+        [
+            [call("_broadcast_oop"), call("_broadcast_oop", size), ("ALLGATHER_coalesced", [[]], [[]], 0, 1)]
+            for size in (5, 4)
+        ],
+        False,
+    ),
+    "uneven reduce-scatter": (
+        [[call("_reduce_oop"), call("_reduce_oop"), ("REDUCE_SCATTER_coalesced", [[]], [[]], 0, 1)]] * 2, True,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BUILT)
+def test_dumps_of_pytorchs_analyzer(tmp_path, case):
+    ranks, agree = BUILT[case]
+    session = fr_session(tmp_path, ranks)
+    assert named(session) == set()  # of two ranks neither is the majority
+    assert bool(session.rows_of_view("signature_mismatch")) != agree
+    done = fr_session(tmp_path, ranks, state="completed")
+    assert named(done) == set()
+    assert kinds(done) == set()
+
+
+@pytest.mark.parametrize("empty", [0, 1])
+def test_an_empty_batch_on_one_rank(tmp_path, empty):
+    more = [call("_reduce_oop", seq=2), call("_reduce_oop", seq=2), ("REDUCE_SCATTER_coalesced", [[]], [[]], 0, 2)]
+    folders = [[call("all_reduce")] + ([] if rank == empty else more) for rank in range(2)]
+    session = fr_session(tmp_path, folders)
+    assert named(session) <= {empty}  # both may still be in the first
+    assert not session.rows_of_view("signature_mismatch")
+
+
+@pytest.mark.parametrize("backend", ["nccl", "ncclx", "xccl"])
+def test_every_collective_agrees_with_itself(tmp_path, backend):
+    """test_all_events, and the backends' names of FlightRecorderOpBackendTest."""
+    kinds_ = [
+        "broadcast", "_broadcast_oop", "reduce", "_reduce_oop", "all_gather", "_all_gather_base", "all_reduce",
+        "all_gather_into_tensor_coalesced", "reduce_scatter", "_reduce_scatter_base", "reduce_scatter_tensor_coalesced",
+        "gather", "scatter", "all_to_all", "all_reduce_barrier", "allreduce_coalesced", *sorted(CLOSE),
+    ]  # fmt: skip
+    shape = {"reduce_scatter": 8, "_reduce_scatter_base": 8, "all_gather": 32, "_all_gather_base": 32}
+    calls = [(kind, [[4, 4]], [[shape.get(kind, 4)]], 0, n) for n, kind in enumerate(kinds_, 1)]
+    session = fr_session(tmp_path, [calls, calls], backend=backend)
+    assert not session.rows_of_view("signature_mismatch")
+    found = session.connection.sql(
+        "SELECT DISTINCT operation FROM collective_statement WHERE statement = 'entry'"
+    ).fetchall()
+    assert {operation for (operation,) in found} == set(kinds_)
+    assert named(session) == set()
 
 
 def test_completed_against_started_blames_the_one_that_did_not_finish():
