@@ -60,6 +60,16 @@ rank | culprit | reason     | seq | confidence | step | source | text
 1    | true    | not joined | 68  | high       | 14   | dump_1 | 3 other ranks wait in all_reduce 68 of group 1, which it has not entered: it is in no recorded operation itself; its last call was all_gather 67 from step (/w/train.py:144); it was in wait (/w/train.py:9)
 """
 [[case]]
+name = "nothing names the operation, and only NCCL's log the group"
+given.hang_suspect = """
+rank | reason     | group_key | seq | waiting | detail
+1    | not joined | c7        | 6   | 1       | why
+"""
+expect = """
+rank | group_name | confidence | text
+1    | c7         | medium     | another rank waits in collective 6 of group c7, which it has not entered: why
+"""
+[[case]]
 name = "nobody is suspected"
 given.rank_progress = """
 rank | last_step
@@ -100,10 +110,10 @@ SELECT
     c.source,
     CAST(NULL AS BIGINT) AS line,
     CASE h.reason
-        WHEN 'not joined' THEN CASE h.waiting WHEN 1 THEN 'another rank waits in ' ELSE h.waiting || ' other ranks wait in ' END || h.operation || ' ' || h.seq || ' of group ' || coalesce(n.group_name, h.group_key) || ', which it has not entered: '
-        WHEN 'mismatch' THEN 'it entered ' || h.operation || ' as number ' || h.seq || ' of group ' || coalesce(n.group_name, h.group_key) || ', ' || CASE h.waiting WHEN 1 THEN 'another rank' ELSE h.waiting || ' other ranks' END || ' something else: '
-        WHEN 'behind' THEN h.operation || ' ' || h.seq || ' of group ' || coalesce(n.group_name, h.group_key) || ' never ended on it: '
-        ELSE 'it is stuck inside the call of ' || h.operation || ' ' || h.seq || ' of group ' || coalesce(n.group_name, h.group_key) || ': '
+        WHEN 'not joined' THEN CASE h.waiting WHEN 1 THEN 'another rank waits in ' ELSE h.waiting || ' other ranks wait in ' END || coalesce(h.operation, 'collective') || ' ' || h.seq || ' of group ' || coalesce(n.group_name, h.group_key) || ', which it has not entered: '
+        WHEN 'mismatch' THEN 'it entered ' || coalesce(h.operation, 'collective') || ' as number ' || h.seq || ' of group ' || coalesce(n.group_name, h.group_key) || ', ' || CASE h.waiting WHEN 1 THEN 'another rank' ELSE h.waiting || ' other ranks' END || ' something else: '
+        WHEN 'behind' THEN coalesce(h.operation, 'collective') || ' ' || h.seq || ' of group ' || coalesce(n.group_name, h.group_key) || ' never ended on it: '
+        ELSE 'it is stuck inside the call of ' || coalesce(h.operation, 'collective') || ' ' || h.seq || ' of group ' || coalesce(n.group_name, h.group_key) || ': '
     END
     || h.detail
     || coalesce('; its last call was ' || c.operation || ' ' || c.seq || coalesce(' from ' || c.place, ''), '')

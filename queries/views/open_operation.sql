@@ -41,6 +41,20 @@ a         | 5   | 2    | true    |            |
 a         | 7   | 2    | true    |            |
 """
 [[case]]
+name = "a watchdog's line has no number of a record"
+given.collective_statement = """
+group_key | statement | rank | seq | operation | pending
+a         | entry     | 0    | 9   | ALLREDUCE | true
+"""
+given.rank_in_group = """
+group_key | rank | gloo  | enqueued
+a         | 0    | false | 9
+"""
+expect = """
+seq | rank | pending | operation
+9   | 0    | true    | ALLREDUCE
+"""
+[[case]]
 name = "gloo: retired in a later dump means failed if nothing came after"
 given.collective_statement = """
 source | group_key | statement | rank | record | seq | operation  | pending
@@ -74,7 +88,7 @@ by_source AS (
         s.rank,
         bool_or(s.pending) AS pending,
         string_agg(s.signature, '; ' ORDER BY s.record) AS signature,
-        arg_min(s.operation, s.record) AS operation,
+        coalesce(arg_min(s.operation, s.record), min(s.operation)) AS operation,  -- a watchdog's line has no record
         arg_min(s.frames, s.record) AS frames,
         min(s.record) AS record,
         min(s.time) AS time,
