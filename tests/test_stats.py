@@ -205,6 +205,16 @@ def test_a_run_that_slows_down_does_not_warm_up():
     assert change.ratio == pytest.approx(1.5, rel=0.02)
 
 
+def test_a_series_that_wanders_slowly_does_not_change_for_good():
+    found = [
+        stats.change_points(np.exp(0.1 * gaussian_ar1(rho, n, seed)))
+        for rho in (0.98, 0.99, 0.995)
+        for n in (900, 3000)
+        for seed in range(10)
+    ]
+    assert sum(any(p.ratio >= 1.05 and not p.transient for p in points) for points in found) <= 3
+
+
 def test_levels_that_come_and_go_are_transient():
     x = 0.2 * np.exp(0.01 * gaussian_ar1(0.0, 800, 3))
     x[200:400] *= 1.3

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import chdtri
 
 from postmortem.stats.medians import autocorrelation_time, exponential, order_ranks, spread
 from postmortem.stats.warmup import warm_up
@@ -27,6 +28,9 @@ CLEAR = math.log(1.03)  # smallest change that few steps can show, where they ha
 SCATTERS = 3.0  # standard deviations of single steps that a change found from few steps must exceed
 CERTAIN = 6.0  # steps under which the intervals must be as far apart as the levels
 LEAST_STEPS = 5  # steps that a level must last to be found from few steps
+PARTS = 10  # stretches whose medians show how much the level wanders by itself
+PARTS_LEVEL = 0.8  # upper limit of that scatter which is believed: it comes from few stretches
+BEYOND = 5.0  # standard errors, slow wandering included, that a change must exceed: its place was chosen
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,7 @@ def change_points(x: ArrayLike, *, margin: float = 0.03) -> list[ChangePoint]:
     start = start if start < len(logs) else 0
     y = logs[start:]
     cuts = sorted({*_large_cuts(y, 0, len(y)), *_binned_cuts(y, least)})
-    found = describe(y, _merge(y, cuts, least), least)
+    found = describe(y, _beyond_wandering(y, _merge(y, cuts, least)), least)
     return [
         replace(p, index=p.index + start, low_index=p.low_index + start, high_index=p.high_index + start) for p in found
     ]
@@ -182,6 +186,34 @@ def _merge(y: Floats, cuts: list[int], margin: float) -> list[int]:
             break
         del cuts[weakest]
     return cuts
+
+
+def _beyond_wandering(y: Floats, cuts: list[int]) -> list[int]:
+    """Drop cuts that a series which wanders slowly shows by itself, least certain first."""
+    while cuts:
+        edges = [0, *cuts, len(y)]
+        certain = [_certainty(y[a:b], y[b:c]) for a, b, c in zip(edges, cuts, edges[2:], strict=False)]
+        weakest = int(np.argmin(certain))
+        if certain[weakest] >= BEYOND:
+            break
+        del cuts[weakest]
+    return cuts
+
+
+def _certainty(left: Floats, right: Floats) -> float:
+    """Return the shift of the median in standard errors that hold under slow wandering.
+
+    The long-run variance is that of medians of stretches around their own level (batch means: Schmeiser,
+    Operations Research 30(3), 1982), at its upper limit: single steps tell nothing of slow changes.
+    """
+    size = max((len(left) + len(right)) // PARTS, 1)
+    parts = [np.median(side[len(side) % size :].reshape(-1, size), axis=1) for side in (left, right)]
+    rest = np.concatenate([part - part.mean() for part in parts if len(part)])
+    freedom = max(len(rest) - 2, 1)
+    variance = size * float(rest @ rest) / float(chdtri(freedom, PARTS_LEVEL))
+    error = math.sqrt(variance * (1.0 / len(left) + 1.0 / len(right)))
+    shift = abs(float(np.median(right) - np.median(left)))
+    return shift / error if error > 0.0 else math.inf
 
 
 def describe(y: Floats, cuts: list[int], margin: float) -> list[ChangePoint]:
