@@ -10,6 +10,7 @@ import random
 import shutil
 import struct
 import sys
+import tarfile
 import time
 import tomllib
 import zipfile
@@ -188,6 +189,25 @@ def test_a_legacy_file(tmp_path):
     assert tables["checkpoint_file"][0]["container"] == "legacy"
     path.write_bytes(path.read_bytes()[:-1])
     assert [issue.kind for issue in rows(torch_checkpoint, path)[1]] == ["truncated"]
+
+
+def test_a_tar_of_early_torch_is_named(tmp_path):
+    path = tmp_path / "model.pt"
+    with tarfile.open(path, "w") as archive:
+        archive.addfile(tarfile.TarInfo("sys_info"))
+    assert torch_checkpoint.sniff("model.pt", path.read_bytes()[:4096])
+    _, issues = rows(torch_checkpoint, path)
+    assert len(issues) == 1
+    assert "0.1.10" in issues[0].message
+
+
+def test_quantized_values_have_a_structure(tmp_path):
+    # torch.save(torch.quantize_per_tensor(...)): _rebuild_qtensor(storage, offset, size, stride, quantizer, ...)
+    one = tensor(4, "QInt8Storage").replace(b"_rebuild_tensor_v2", b"_rebuild_qtensor").replace(b"\x89}tR", b")\x89}tR")
+    path = write_zip(tmp_path / "q.pt", b"}" + text("w") + one + b"s", {"0": b"\x01\x02\xff\x00"})
+    row = rows(torch_checkpoint, path)[0]["checkpoint_tensor"][0]
+    assert (row["dtype"], row["shape"], row["min"]) == ("qint8", [4], None)
+    assert row["content"] is not None
 
 
 def test_values_of_every_dtype():

@@ -126,6 +126,7 @@ _REBUILDERS = {
     "torch._utils._rebuild_tensor",
     "torch._utils._rebuild_tensor_v2",
     "torch._utils._rebuild_tensor_v3",
+    "torch._utils._rebuild_qtensor",  # its quantizer's scale and zero point are not applied
 }
 
 

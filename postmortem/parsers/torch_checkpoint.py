@@ -35,13 +35,18 @@ def sniff(path: str, head: bytes) -> bool:
     """Whether it is a zip that begins with data.pkl, a legacy file, or has the name of a checkpoint."""
     if head[:4] == b"PK\x03\x04":
         return b"/data.pkl" in head[30:1100] or bool(_NAMES.search(path))
-    return head.startswith(LEGACY) or bool(_NAMES.search(path))
+    return head.startswith(LEGACY) or _is_tar(head) or bool(_NAMES.search(path))
+
+
+def _is_tar(head: bytes) -> bool:
+    """Whether it is a tar as torch wrote before 0.1.10: torch/serialization.py of pytorch/pytorch, _legacy_load."""
+    return head[257:262] == b"ustar" and head[:100].rstrip(b"\0") in {b"sys_info", b"pickle", b"tensors", b"storages"}
 
 
 def parse(source: Source) -> Iterator[Parsed]:
     """Read the structure, then the values as far as asked, then say what the file is worth."""
     with source.file.open("rb") as file:
-        head = file.read(64)
+        head = file.read(512)
         if head[:4] != b"PK\x03\x04" and not head.startswith(LEGACY):
             yield from _foreign(source, head)
             return
@@ -57,6 +62,10 @@ def _foreign(source: Source, head: bytes) -> Iterator[Parsed]:
     message = "its first bytes are not those of a file that torch.save wrote"
     if not head.strip(b"\0"):
         message = "its first bytes are zero"
+    if _is_tar(head):
+        message = (
+            "it is a tar, as torch wrote before version 0.1.10, which is not read; load and save it with a newer torch"
+        )
     found = TorchFile("zip", defects=[Defect("foreign", message, 0, min(64, source.bytes))])
     yield from _verdict(source, found, deep=False)
 

@@ -42,6 +42,9 @@ def parse(source: Source) -> Iterator[Parsed]:
     if total is not None and total > 0:
         found.append((_whole(state.get("global_step")), "total_steps", float(total), str(total)))
     yield batch(found)
+    reached = _whole(state.get("global_step"))
+    if reached is not None:
+        yield Batch("checkpoint_state", {"key": ["trainer_state.global_step"], "value": [str(reached)]})
 
 
 def rows(entry: dict[str, Any], step: str = "step") -> Iterator[tuple[int | None, str, float, str]]:

@@ -1,12 +1,12 @@
 /*---
 title    = "The step counters of a checkpoint do not fit its name or each other"
-doc      = "global_steps equals N of the tag global_stepN, unless the training script counts its tags differently from the engine: a file is named where the optimizer's steps, its peers or the other checkpoints do follow the rule. Where the optimizer's steps differ between shards, those that equal global_steps - skipped_steps are of the right generation."
+doc      = "global_steps equals N of the tag global_stepN, unless the training script counts its tags differently from the engine: a file is named where the optimizer's steps, its peers or the other checkpoints do follow the rule. Where the optimizer's steps differ between shards, those that equal global_steps - skipped_steps are of the right generation. The Trainer's state counts the steps that its folder checkpoint-N is named after (transformers/trainer.py of huggingface/transformers)."
 fault    = "silent"
 severity = "fault"
 kind     = "state"
 confidence = "high"
 weight   = 3
-reads    = ["checkpoint_shard"]
+reads    = ["checkpoint_shard", "checkpoint_state"]
 summary  = "checkpoint {tag} mixes generations: {text}"
 [returns]
 tag = "VARCHAR"
@@ -48,6 +48,18 @@ a      | c/t        | c    | global_step20 | 20       | model     |    |      | 
 b      | c/t        | c    | global_step20 | 20       | optimizer | 0  | 0    |              |               | 520
 """
 expect = "tag | source"
+[[case]]
+name = "a Trainer's state of another folder; one of its own; one that lies elsewhere"
+given.checkpoint_state = """
+source                              | key                       | value
+out/checkpoint-40/trainer_state.json | trainer_state.global_step | 20
+out/checkpoint-20/trainer_state.json | trainer_state.global_step | 20
+out/trainer_state.json              | trainer_state.global_step | 45
+"""
+expect = """
+tag           | step | source                               | text
+checkpoint-40 | 20   | out/checkpoint-40/trainer_state.json | out/checkpoint-40/trainer_state.json is of step 20, the checkpoint of step 40
+"""
 ---*/
 WITH engines AS (
     SELECT
@@ -98,4 +110,12 @@ SELECT
 FROM checkpoint_shard AS shard
 INNER JOIN expected ON shard.run_id = expected.run_id AND shard.checkpoint = expected.checkpoint
 WHERE expected.met AND shard.optimizer_step <> expected.wanted
+UNION ALL
+SELECT
+    regexp_extract(source, '([^/]+)/trainer_state\.json$', 1), NULL, TRY_CAST(value AS BIGINT), source,
+    source || ' is of step ' || value || ', the checkpoint of step ' || regexp_extract(source, 'checkpoint-(\d+)/trainer_state\.json$', 1)
+FROM checkpoint_state
+WHERE
+    key = 'trainer_state.global_step'
+    AND TRY_CAST(value AS BIGINT) <> TRY_CAST(regexp_extract(source, '(?:^|/)checkpoint-(\d+)/trainer_state\.json$', 1) AS BIGINT)
 ORDER BY source
