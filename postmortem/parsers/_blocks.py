@@ -48,6 +48,7 @@ class Machines:
         rows: dict[str, list[dict[str, Any]]] = {}
         marks: list[tuple[int, str, str]] = []
         view = lines.select(COLUMNS)
+        fetched: list[Line] = []
         pending = iter(openers)
         opener = next(pending, None)
         while at < view.height:
@@ -57,7 +58,9 @@ class Machines:
                 if opener is None:
                     break
                 at = opener
-            for line in _lines(view, at):
+            if not fetched or not fetched[0].at <= at <= fetched[-1].at:
+                fetched = _lines(view, at)
+            for line in fetched[at - fetched[0].at :]:
                 self._step(line, rows, marks)
                 at = line.at + 1
                 if not self._open:
@@ -87,13 +90,9 @@ class Machines:
                 return
 
 
-def _lines(view: pl.DataFrame, start: int, step: int = 256) -> Iterator[Line]:
-    """Lines from `start` on, fetched in small slices: a record is short, a block is long."""
-    while start < view.height:
-        for offset, row in enumerate(view.slice(start, step).iter_rows()):
-            yield Line(start + offset, *row)
-        start += step
-        step = min(step * 2, 4096)
+def _lines(view: pl.DataFrame, start: int, count: int = 64) -> list[Line]:
+    """Lines from `start` on, in small slices: a record is short, a block is long."""
+    return [Line(start + offset, *row) for offset, row in enumerate(view.slice(start, count).iter_rows())]
 
 
 def _store(machine: Machine, rows: dict[str, list[dict[str, Any]]]) -> None:

@@ -80,7 +80,7 @@ class LeadIns:
         """Look at a block of raw lines for host names and srun labels in front of lines."""
         found = raw.filter(raw.str.contains(_HOST_STRONG)).str.extract(_HOST_TOKEN).drop_nulls().unique()
         self.hosts.update(h for h in found.to_list() if _is_host(h))
-        listed = raw.filter(raw.str.contains_any(["pdsh ", "Running on the following workers: "])).to_list()
+        listed = raw.filter(raw.str.contains("pdsh |Running on the following workers: ")).to_list()
         for line in listed:
             for names in _HOST_LIST.findall(line):
                 self.hosts.update(h for h in names.split(",") if h and h.lower() not in _NO_HOSTS)

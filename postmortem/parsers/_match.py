@@ -88,5 +88,7 @@ def _captures(pattern: Pattern, text: pl.Series, at: npt.NDArray[np.int64]) -> M
     hit = groups["whole_"].is_not_null()
     if not hit.any():
         return None
-    names = {name: f"capture.{name}" for name in pattern.captures}
-    return Match(pattern, pl.Series("at", at[hit.to_numpy()]), groups.filter(hit).select(names.keys()).rename(names))
+    captures = groups.select(pl.col(name).alias(f"capture.{name}") for name in pattern.captures)
+    if hit.all():
+        return Match(pattern, pl.Series("at", at), captures)
+    return Match(pattern, pl.Series("at", at[hit.to_numpy()]), captures.filter(hit))

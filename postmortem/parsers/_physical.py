@@ -67,12 +67,12 @@ def _split_at(
 ) -> pl.DataFrame:
     """Split the lines that contain one of `signs` and match `test`, at every match of `border`."""
     text = lines["text"]
-    suspects = text.str.contains_any(list(signs))
-    if alone:  # a record that starts with the lead-in, and holds it once, is whole
-        once = text.str.contains(alone) & (text.str.count_matches(signs[0][:5], literal=True) < 2)
-        suspects &= ~once
-    suspects = suspects.arg_true()
-    glued = suspects.filter(lines["text"][suspects].str.contains(test)) if len(suspects) else suspects
+    suspects = text.str.contains("|".join(map(re.escape, signs))).arg_true()
+    said = text[suspects]
+    if alone and len(suspects):  # a record that starts with the lead-in, and holds it once, is whole
+        single = said.str.contains(alone) & (said.str.count_matches(signs[0][:5], literal=True) < 2)
+        suspects, said = suspects.filter(~single), said.filter(~single)
+    glued = suspects.filter(said.str.contains(test)) if len(suspects) else suspects
     if not len(glued):
         return lines
     marked = pl.col("text").str.replace_all(border, "\0$1").str.strip_prefix("\0")

@@ -12,10 +12,16 @@ from postmortem.formats import ascii_classes
 LEAP = 1972
 """Year of stamps whose year nothing in the file states: a leap year, so that every day of a year exists."""
 _ISO = ascii_classes(r"^(\d{4}-\d\d-\d\d)[T _](\d\d:\d\d:\d\d)[.,]?(\d*)(Z|[+-]\d\d:?\d\d)?$")
+_POWERS = [10 ** (9 - digits) for digits in range(10)]
 _GLOG = ascii_classes(
     r"^(\d{1,2})(\d\d) (\d\d:\d\d:\d\d)\.?(\d*)$"
 )  # month without leading zero in C++, with it in Python
 _SYSLOG = ascii_classes(r"^([A-Z][a-z]{2}) ([ \d]\d) (\d\d:\d\d:\d\d)(?:\.(\d+)| (\d{4}))?$")  # dmesg -T has the year
+_NO_DAY = [
+    pl.lit(None, pl.String).alias("day"),
+    pl.lit(0, pl.Int64).alias("fraction"),
+    pl.lit(None, pl.String).alias("stated"),
+]
 
 
 @dataclass(slots=True)
@@ -32,7 +38,7 @@ class Clock:
             return lines.with_columns(time=pl.lit(None, pl.Int64), clock=pl.lit(None, pl.String))
         some = text.filter(stamped).to_frame("t")
         iso = _iso(some)
-        frame = some.with_columns(iso).with_columns(_yearless(some))
+        frame = some.with_columns(iso).with_columns(_yearless(some) if iso[0].null_count() else _NO_DAY)
         years = frame["ns"].drop_nulls()
         known = self.year
         if len(years):
@@ -62,7 +68,11 @@ def _iso(some: pl.DataFrame) -> list[pl.Series]:
 
 
 def _fraction(digits: pl.Series) -> pl.Series:
-    return digits.str.pad_end(9, "0").str.head(9).cast(pl.Int64, strict=False).fill_null(0)
+    length = digits.str.len_bytes()
+    if (length > 9).any():
+        digits, length = digits.str.head(9), length.clip(upper_bound=9)
+    scale = pl.Series(_POWERS)[length.fill_null(0)]
+    return (digits.cast(pl.Int64, strict=False) * scale).fill_null(0)
 
 
 def _offset(zone: pl.Series) -> pl.Series:
