@@ -122,13 +122,22 @@ def load(path: Path) -> tuple[Pattern, ...]:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
         if raw["name"] != path.stem:
             raise DeclarationError(f"{path.name}: is named {raw['name']}; a format is named like its file.")
-        found = tuple(_pattern(raw["name"], p) for p in raw["pattern"])
+        found = tuple(_pattern(raw["name"], _whole(p, raw.get("parts", {}))) for p in raw["pattern"])
     except (tomllib.TOMLDecodeError, KeyError, TypeError, re.error) as error:
         raise DeclarationError(f"{path.name}: not a format declaration ({error!r}).") from error
     for pattern in found:
         for broken in _broken_rules(pattern):
             raise DeclarationError(f"{path.name}: pattern {pattern.id} {broken}")
     return found
+
+
+def _whole(raw: Mapping[str, Any], parts: Mapping[str, str]) -> Mapping[str, Any]:
+    """The same declaration, with every {name} in its expressions replaced by that part of the file."""
+    whole = dict(raw)
+    for key in raw.keys() & {"regex", "pairs"}:
+        for name, part in parts.items():
+            whole[key] = whole[key].replace(f"{{{name}}}", part)
+    return whole
 
 
 def _pattern(file: str, raw: Mapping[str, Any]) -> Pattern:
