@@ -92,6 +92,14 @@ rule AS (
     WHERE
         (shard.role IN ('model', 'model_shard') AND shard.global_steps = shard.tag_step)
         OR (shard.role = 'optimizer' AND shard.optimizer_step = shard.tag_step - coalesce(engines.skipped, 0))
+),
+
+trainer AS (
+    SELECT
+        source, TRY_CAST(value AS BIGINT) AS step,
+        regexp_extract(source, '(?:^|/)checkpoint-(\d+)/trainer_state\.json$', 1) AS named
+    FROM checkpoint_state
+    WHERE key = 'trainer_state.global_step'
 )
 
 SELECT
@@ -112,10 +120,7 @@ INNER JOIN expected ON shard.run_id = expected.run_id AND shard.checkpoint = exp
 WHERE expected.met AND shard.optimizer_step <> expected.wanted
 UNION ALL
 SELECT
-    regexp_extract(source, '([^/]+)/trainer_state\.json$', 1), NULL, TRY_CAST(value AS BIGINT), source,
-    source || ' is of step ' || value || ', the checkpoint of step ' || regexp_extract(source, 'checkpoint-(\d+)/trainer_state\.json$', 1)
-FROM checkpoint_state
-WHERE
-    key = 'trainer_state.global_step'
-    AND TRY_CAST(value AS BIGINT) <> TRY_CAST(regexp_extract(source, '(?:^|/)checkpoint-(\d+)/trainer_state\.json$', 1) AS BIGINT)
+    'checkpoint-' || named, NULL, step, source, source || ' is of step ' || step || ', the checkpoint of step ' || named
+FROM trainer
+WHERE step <> TRY_CAST(named AS BIGINT)
 ORDER BY source

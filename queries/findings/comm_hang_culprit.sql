@@ -94,32 +94,42 @@ step AS (
     FROM rank_progress
     WHERE rank IS NOT NULL
     GROUP BY rank
+),
+
+suspect AS (
+    SELECT
+        h.rank, h.reason, h.seq, h.operation, h.waiting, h.detail,
+        n.group_key IS NULL AS unlisted,
+        coalesce(n.group_name, h.group_key) AS group_name,
+        coalesce(h.operation, 'collective') || ' ' || h.seq AS called,
+        CASE h.waiting WHEN 1 THEN 'another rank' ELSE h.waiting || ' other ranks' END AS others
+    FROM hang_suspect AS h
+    LEFT JOIN named AS n ON h.group_key = n.group_key
 )
 
 SELECT
     h.rank,
     TRUE AS culprit,
     h.reason,
-    coalesce(n.group_name, h.group_key) AS group_name,
+    h.group_name,
     h.seq,
     h.operation,
     h.waiting,
-    CASE WHEN h.reason = 'inside' OR m.ranks > 0 OR n.group_key IS NULL THEN 'medium' ELSE 'high' END AS confidence,
+    CASE WHEN h.reason = 'inside' OR m.ranks > 0 OR h.unlisted THEN 'medium' ELSE 'high' END AS confidence,
     coalesce(own.last_step, (SELECT min(last_step) FROM step)) + 1 AS step,
     c.time,
     c.source,
     CAST(NULL AS BIGINT) AS line,
     CASE h.reason
-        WHEN 'not joined' THEN CASE h.waiting WHEN 1 THEN 'another rank waits in ' ELSE h.waiting || ' other ranks wait in ' END || coalesce(h.operation, 'collective') || ' ' || h.seq || ' of group ' || coalesce(n.group_name, h.group_key) || ', which it has not entered: '
-        WHEN 'mismatch' THEN 'it entered ' || coalesce(h.operation, 'collective') || ' as number ' || h.seq || ' of group ' || coalesce(n.group_name, h.group_key) || ', ' || CASE h.waiting WHEN 1 THEN 'another rank' ELSE h.waiting || ' other ranks' END || ' something else: '
-        WHEN 'behind' THEN coalesce(h.operation, 'collective') || ' ' || h.seq || ' of group ' || coalesce(n.group_name, h.group_key) || ' never ended on it: '
-        ELSE 'it is stuck inside the call of ' || coalesce(h.operation, 'collective') || ' ' || h.seq || ' of group ' || coalesce(n.group_name, h.group_key) || ': '
+        WHEN 'not joined' THEN h.others || CASE h.waiting WHEN 1 THEN ' waits in ' ELSE ' wait in ' END || h.called || ' of group ' || h.group_name || ', which it has not entered: '
+        WHEN 'mismatch' THEN 'it entered ' || coalesce(h.operation, 'collective') || ' as number ' || h.seq || ' of group ' || h.group_name || ', ' || h.others || ' something else: '
+        WHEN 'behind' THEN h.called || ' of group ' || h.group_name || ' never ended on it: '
+        ELSE 'it is stuck inside the call of ' || h.called || ' of group ' || h.group_name || ': '
     END
     || h.detail
     || coalesce('; its last call was ' || c.operation || ' ' || c.seq || coalesce(' from ' || c.place, ''), '')
     || coalesce('; it was in ' || t.place, '') AS text
-FROM hang_suspect AS h
-LEFT JOIN named AS n ON h.group_key = n.group_key
+FROM suspect AS h
 LEFT JOIN rank_last_call AS c ON h.rank = c.rank
 LEFT JOIN step AS own ON h.rank = own.rank
 LEFT JOIN rank_stack AS t ON h.rank = t.rank

@@ -294,10 +294,12 @@ goes_on AS (  -- ranks whose file says something of them after their last call
     HAVING p.origin = 'nccl_ras' OR coalesce(max(e.line) > max(p.line), FALSE)
 ),
 
+calls AS (SELECT * FROM nccl_statement WHERE statement = 'call'),
+
 torn AS (
     SELECT group_key, min(seq) AS seq
     FROM (
-        SELECT group_key, seq FROM nccl_statement WHERE statement = 'call'
+        SELECT group_key, seq FROM calls
         GROUP BY group_key, seq
         HAVING count(DISTINCT signature) > 1
     ) AS unlike
@@ -305,7 +307,7 @@ torn AS (
 ),
 
 adrift AS (  -- calls of which NCCL's own counters disagree
-    SELECT group_key, seq FROM nccl_statement WHERE statement = 'call'
+    SELECT group_key, seq FROM calls
     GROUP BY group_key, seq
     HAVING count(DISTINCT hint) > 1
 ),
@@ -327,14 +329,13 @@ not_joined AS (
 ),
 
 named AS (
-    SELECT group_key, seq, min(operation) AS operation FROM nccl_statement WHERE statement = 'call' GROUP BY group_key, seq
+    SELECT group_key, seq, min(operation) AS operation FROM calls GROUP BY group_key, seq
 ),
 
 unlike AS (
     SELECT s.group_key, s.seq, s.rank, s.operation, s.signature, s.size, s.sound
-    FROM nccl_statement AS s
+    FROM calls AS s
     SEMI JOIN torn AS t ON s.group_key = t.group_key AND s.seq = t.seq
-    WHERE s.statement = 'call'
 ),
 
 majority AS (
@@ -351,9 +352,9 @@ mismatch AS (
         m.usual IS NOT NULL AND u.sound AND p.called < u.seq + 8 AND a.seq IS NULL
         AND EXISTS (SELECT 1 FROM late)
         AND NOT EXISTS (
-            SELECT 1 FROM nccl_statement AS n
+            SELECT 1 FROM calls AS n
             WHERE
-                n.statement = 'call' AND n.group_key = u.group_key AND n.rank <> u.rank AND n.signature = u.signature
+                n.group_key = u.group_key AND n.rank <> u.rank AND n.signature = u.signature
                 AND n.seq BETWEEN u.seq + 1 AND u.seq + 8
         ) AS proven,
         u.signature || coalesce(' where the others have ' || m.usual, '') AS detail
