@@ -14,6 +14,8 @@ from postmortem.stats.medians import autocorrelation_time, exponential, order_ra
 from postmortem.stats.warmup import warm_up
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import ArrayLike, NDArray
 
     Floats = NDArray[np.float64]
@@ -63,7 +65,8 @@ def change_points(x: ArrayLike, *, margin: float = 0.03) -> list[ChangePoint]:
     start = start if start < len(logs) else 0
     y = logs[start:]
     cuts = sorted({*_large_cuts(y, 0, len(y)), *_binned_cuts(y, least)})
-    found = describe(y, _beyond_wandering(y, _merge(y, cuts, least)), least)
+    apart = _drop_weakest(y, _merge(y, cuts, least), _certainty, BEYOND)  # what slow wandering shows by itself goes
+    found = describe(y, apart, least)
     return [
         replace(p, index=p.index + start, low_index=p.low_index + start, high_index=p.high_index + start) for p in found
     ]
@@ -177,27 +180,23 @@ def _clear(left: Floats, right: Floats) -> bool:
 def _merge(y: Floats, cuts: list[int], margin: float) -> list[int]:
     """Drop cuts whose levels do not differ by the margin, smallest difference first."""
     cuts = [cut for place, cut in enumerate(cuts) if not place or cut - cuts[place - 1] >= LEAST_STEPS]
+    return _drop_weakest(y, cuts, _shift, margin)
+
+
+def _drop_weakest(y: Floats, cuts: list[int], strength: Callable[[Floats, Floats], float], least: float) -> list[int]:
+    """Drop the weakest cut, by the stretches on its two sides, until all that are left have the least strength."""
     while cuts:
         edges = [0, *cuts, len(y)]
-        levels = [float(np.median(y[a:b])) for a, b in pairwise(edges)]
-        jumps = np.abs(np.diff(levels))
-        weakest = int(np.argmin(jumps))
-        if jumps[weakest] >= margin:
+        strengths = [strength(y[a:b], y[b:c]) for a, b, c in zip(edges, cuts, edges[2:], strict=False)]
+        weakest = int(np.argmin(strengths))
+        if strengths[weakest] >= least:
             break
         del cuts[weakest]
     return cuts
 
 
-def _beyond_wandering(y: Floats, cuts: list[int]) -> list[int]:
-    """Drop cuts that a series which wanders slowly shows by itself, least certain first."""
-    while cuts:
-        edges = [0, *cuts, len(y)]
-        certain = [_certainty(y[a:b], y[b:c]) for a, b, c in zip(edges, cuts, edges[2:], strict=False)]
-        weakest = int(np.argmin(certain))
-        if certain[weakest] >= BEYOND:
-            break
-        del cuts[weakest]
-    return cuts
+def _shift(left: Floats, right: Floats) -> float:
+    return abs(float(np.median(right) - np.median(left)))
 
 
 def _certainty(left: Floats, right: Floats) -> float:
@@ -212,8 +211,7 @@ def _certainty(left: Floats, right: Floats) -> float:
     freedom = max(len(rest) - 2, 1)
     variance = size * float(rest @ rest) / float(chdtri(freedom, PARTS_LEVEL))
     error = math.sqrt(variance * (1.0 / len(left) + 1.0 / len(right)))
-    shift = abs(float(np.median(right) - np.median(left)))
-    return shift / error if error > 0.0 else math.inf
+    return _shift(left, right) / error if error > 0.0 else math.inf
 
 
 def describe(y: Floats, cuts: list[int], margin: float) -> list[ChangePoint]:
