@@ -57,18 +57,14 @@ def grid(data: Data, extra: Marks) -> Figure | None:
 
 def _differing(data: Data) -> set[tuple[Any, ...]]:
     """Shards that differ in the first checkpoint in which twins do; nothing where the runs are no twins."""
-    parted = [row for row in _rows(data, "twin_divergence") if row["twins"] and row["tag"] is not None]
+    parted = [row for row in data.paired("twin_divergence") if row["twins"] and row["tag"] is not None]
     if not parted:
         return set()
     return {
         _key(row)
-        for row in _rows(data, "twin_shards")
+        for row in data.paired("twin_shards")
         if row["differing"] and row["tag"] == parted[0]["tag"] and row["role"] == "optimizer"
     }
-
-
-def _rows(data: Data, name: str) -> Sequence[Row]:
-    return data.pair[name].rows if name in data.pair else ()
 
 
 def _key(row: Row) -> tuple[Any, ...]:
@@ -121,8 +117,8 @@ def _said(cells: Values, bad: Values, lines: Sequence[str]) -> str:
 def divergence(data: Data, extra: Marks) -> Figure | None:
     """How far two twin runs are apart, step by step; nothing where they are no twins or never part."""
     del extra
-    parted = [row for row in _rows(data, "twin_divergence") if row["twins"] and row["step"] is not None]
-    rows = _sliced(_rows(data, "twin_metrics"))
+    parted = [row for row in data.paired("twin_divergence") if row["twins"] and row["step"] is not None]
+    rows = _sliced(data.paired("twin_metrics"))
     if not parted or not rows:
         return None
     values = [{"metric": r["name"], "step": r["step"], "difference": rounded(r["difference"])} for r in rows]

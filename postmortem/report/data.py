@@ -35,6 +35,10 @@ class Data:
     sides: Mapping[str, Mapping[str, Result]] = field(default_factory=dict)
     pair: Mapping[str, Result] = field(default_factory=dict)
 
+    def paired(self, name: str) -> Sequence[Row]:
+        """Rows of a query over both runs; none where it was not asked."""
+        return self.pair[name].rows if name in self.pair else ()
+
 
 PAIRED = ("twin_divergence", "twin_metrics", "twin_shards")
 """What is asked about two runs at once; only the first where it says that they are no twins."""

@@ -21,7 +21,7 @@ def transports(data: Data, extra: Marks) -> Figure | None:
     found = queried(data, "transport_map")[1]
     if not found:
         return None
-    changes = _changes(data)
+    changes = data.paired("transport_changes")
     cells = [_cell(side, row) for side, rows in found.items() for row in rows]
     order = list(found)
     hosts = _hosts(cells, {row["kind"] for row in changes})
@@ -69,11 +69,6 @@ def _table(cells: Values) -> list[tuple[str, ...]]:
         (str(c["run"]), str(c["host"]), str(c["kind"]), str(c["who"]), words.number(c["processes"]), words.number(c["connections"]))
         for c in cells[:120]
     ]  # fmt: skip
-
-
-def _changes(data: Data) -> Sequence[Row]:
-    result = data.pair.get("transport_changes")
-    return result.rows if result else ()
 
 
 def _said(cells: Values, hosts: Sequence[str], changes: Sequence[Row]) -> str:
