@@ -36,8 +36,9 @@ def parse(source: Source) -> Iterator[Parsed]:
             row = _row(line, number)
             if row:
                 rows.append(row)
-                if len(members) < _MEMBERS:
-                    members.setdefault((row["group_name"], row["host"], row["pid"]), _member(row, line))
+                key = row["group_name"], row["host"], row["pid"]
+                if key not in members and len(members) < _MEMBERS:
+                    members[key] = _member(row, line)
             elif line.strip():
                 bad += 1
             if len(rows) >= _ROWS:
