@@ -112,9 +112,8 @@ class _Tally:
         counts = self.counts
         if len(self.values) == 1 << 8:
             pairs = counts.reshape(1 << 8, 1 << 8)
-            counts = (
-                pairs.sum(axis=0) + pairs.sum(axis=1) + np.bincount(self.odd or [0], minlength=1 << 8) * bool(self.odd)
-            )
+            odd = np.bincount(np.array(self.odd, np.intp), minlength=1 << 8)
+            counts = pairs.sum(axis=0) + pairs.sum(axis=1) + odd
         used = np.flatnonzero(counts)
         values, counts = self.values[used], counts[used]
         finite = np.isfinite(values)

@@ -39,10 +39,10 @@ def parse(source: Source) -> Iterator[Parsed]:
     entries = [entry for entry in history if isinstance(entry, dict)] if isinstance(history, list) else []
     found = [row for entry in entries for row in rows(entry)]
     total = _whole(state.get("max_steps"))
-    if total is not None and total > 0:
-        found.append((_whole(state.get("global_step")), "total_steps", float(total), str(total)))
-    yield batch(found)
     reached = _whole(state.get("global_step"))
+    if total is not None and total > 0:
+        found.append((reached, "total_steps", float(total), str(total)))
+    yield batch(found)
     if reached is not None:
         yield Batch("checkpoint_state", {"key": ["trainer_state.global_step"], "value": [str(reached)]})
 
