@@ -1,8 +1,9 @@
 """Speed of reading logs: MB/s per core and peak memory, beside `grep -E` and `lnav` on the same file.
 
-    python benchmarks/bench_logs.py LOG [--size MB]
+    python benchmarks/bench_logs.py [LOG] [--size MB]
 
-The file is LOG repeated until it has the size, with the numbers of its steps moved on; gzip files are not supported.
+The file is LOG (one of the samples, if none is given) repeated until it has the size, with the numbers of its steps
+moved on; gzip files are not supported.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from postmortem import schema
 from postmortem.parsers import lines
 from postmortem.records import Batch, Source
 
+SAMPLE = Path(__file__).resolve().parent.parent / "sample_traces/nan/before/train.log"
 STEP = re.compile(r"((?:step|steps|iteration|global_step)[ =:]+)(\d+)")
 
 
@@ -57,7 +59,7 @@ def command(*words: str) -> float | None:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("log", type=Path)
+    parser.add_argument("log", type=Path, nargs="?", default=SAMPLE)
     parser.add_argument("--size", type=int, default=200, help="MB of the file that is read")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
