@@ -294,7 +294,11 @@ goes_on AS (  -- ranks whose file says something of them after their last call
     HAVING p.origin = 'nccl_ras' OR coalesce(max(e.line) > max(p.line), FALSE)
 ),
 
-calls AS (SELECT * FROM nccl_statement WHERE statement = 'call'),
+calls AS (
+    SELECT group_key, seq, rank, operation, signature, hint, size, sound
+    FROM nccl_statement
+    WHERE statement = 'call'
+),
 
 torn AS (
     SELECT group_key, min(seq) AS seq
