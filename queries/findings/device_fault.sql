@@ -1,11 +1,11 @@
 /*---
 title    = "A device, link or host reported a fault of its own"
-doc      = "Kernel messages with a code whose cause is the device, its link or its firmware, joined to a rank by process id where one is stated, with what the code means and what to do first. Codes that only follow from a program's error are left out: their root is in the program's own log."
+doc      = "Kernel messages with a code whose cause is the device, its link or its firmware, joined to a rank by process id where one is stated, with what the code means and what to do first. Codes that only follow from a program's error are left out: their root is in the program's own log. Where every process of the run ended well, the fault hit something else."
 fault    = "crash"
 severity = "fault"
 weight   = 4
 confidence = "high"
-reads    = ["events", "xid_meaning"]
+reads    = ["events", "run_summary", "xid_meaning"]
 summary  = "{what} ({place}): {meaning}"
 [returns]
 rank = "INTEGER"
@@ -22,6 +22,10 @@ line = "BIGINT"
 text = "VARCHAR"
 [[case]]
 name = "a device left the bus"
+given.run_summary = """
+end
+failed
+"""
 given.xid_meaning = """
 code | class  | meaning   | action
 79   | device | gone      | reboot
@@ -48,6 +52,17 @@ kind | role    | rank | host | code | line | message
 xid  | symptom | 3    | n1   | 31   | 7    | MMU Fault
 """
 expect = "rank | code | what"
+[[case]]
+name = "every process ended well"
+given.run_summary = """
+end
+completed
+"""
+given.events = """
+kind | role | host | code | line | message
+xid  | root | n1   | 79   | 5    | fallen off
+"""
+expect = "rank | code | what"
 ---*/
 SELECT
     any_value(e.rank) AS rank,
@@ -64,6 +79,8 @@ SELECT
     arg_min(e.message, e.line) AS text
 FROM events AS e
 LEFT JOIN xid_meaning AS x ON e.kind = 'xid' AND e.code = x.code
-WHERE e.kind IN ('xid', 'sxid') AND e.role = 'root' AND coalesce(x.class, 'device') IN ('device', 'link', 'driver')
+WHERE
+    e.kind IN ('xid', 'sxid') AND e.role = 'root' AND coalesce(x.class, 'device') IN ('device', 'link', 'driver')
+    AND NOT EXISTS (SELECT 1 FROM run_summary AS s WHERE s."end" = 'completed')
 GROUP BY e.kind, e.code, e.host, e.detail ->> '$.pci'
 ORDER BY time NULLS LAST, source, line

@@ -1,19 +1,21 @@
 /*---
 title    = "An allocation was refused"
-doc      = "Records that say an allocation was refused, on the device, on the host, in shared or in pinned memory, with what was asked for, what was free and what the allocator kept unused. The earliest counts, with the ranks that report the same within a minute; where every rank reports it, nobody is named."
+doc      = "Records that say an allocation was refused, on the device, on the host, in shared or in pinned memory, with what was asked for, what was free and what the allocator kept unused. The earliest counts, with the ranks that report the same within a minute; where every rank reports it, nobody is named. A refusal after which its writer went on for several steps was caught: it counts only where nothing else explains that a process failed, and then names nobody; nor does it count where every process ended well."
 fault    = "oom"
 severity = "fault"
 weight   = 3
 confidence = "high"
-reads    = ["events", "run_summary"]
-summary  = "{kind} memory refused on rank {ranks}: {asked} B asked, {free} B free, {unused} B reserved but unused"
+reads    = ["events", "metrics", "run_summary"]
+summary  = "{kind} memory was refused ({who}){numbers}"
 [params]
 together = { type = "BIGINT", default = 60000000000, doc = "Refusals within this many ns count as one happening." }
+went_on = { type = "BIGINT", default = 2, doc = "Steps in the same file after a refusal that buffered output alone may bring; after more of them it was caught." }
 [returns]
 rank = "INTEGER"
 culprit = "BOOLEAN"
 step = "BIGINT"
 kind = "VARCHAR"
+numbers = "VARCHAR"
 asked = "BIGINT"
 free = "BIGINT"
 unused = "BIGINT"
@@ -67,6 +69,40 @@ rank | culprit | kind   | asked | line
 1    | false   | device | 1024  | 9
 """
 [[case]]
+name = "a refusal that was caught: training went on, and nothing failed"
+given.run_summary = """
+world_size
+2
+"""
+given.metrics = """
+source | rank | step | name
+log    | 1    | 30   | loss
+"""
+given.events = """
+kind | role | source | rank | name   | after_step | line
+oom  | root | log    | 1    | device | 4          | 9
+"""
+expect = "rank | culprit | step | kind | asked"
+[[case]]
+name = "a caught one, and a process that failed later: nobody is named"
+given.run_summary = """
+world_size
+2
+"""
+given.metrics = """
+source | rank | step | name
+log    | 1    | 30   | loss
+"""
+given.events = """
+kind | role    | source | rank | name | code | after_step | line
+oom  | root    | log    | 1    | host |      | 4          | 9
+exit | symptom | log    |      |      | -9   | 30         | 99
+"""
+expect = """
+rank | culprit | step | kind | line
+1    | false   | 5    | host | 9
+"""
+[[case]]
 name = "other events"
 given.run_summary = """
 world_size
@@ -78,12 +114,38 @@ exception | root | 0    | 3
 """
 expect = "rank | culprit | step | kind | asked"
 ---*/
-WITH refused AS (
+WITH reached AS (
+    SELECT run_id, source, attempt, rank, max(step) AS last_step FROM metrics WHERE step IS NOT NULL GROUP BY ALL
+),
+
+said AS (
     SELECT
-        rank, name AS kind, bytes, detail, time, source, line, message, coalesce(step, after_step + 1) AS step,
-        row_number() OVER (PARTITION BY coalesce(rank, -1) ORDER BY time NULLS LAST, source, line, part) AS place
+        e.rank, e.name AS kind, e.bytes, e.detail, e.time, e.source, e.line, e.part, e.message,
+        coalesce(e.step, e.after_step + 1) AS step,
+        coalesce((
+            SELECT max(r.last_step) - e.after_step FROM reached AS r
+            WHERE
+                r.run_id = e.run_id AND r.source = e.source AND r.attempt IS NOT DISTINCT FROM e.attempt
+                AND (e.rank IS NULL OR r.rank IS NULL OR r.rank = e.rank)
+        ) > $went_on, FALSE) AS caught
+    FROM events AS e
+    WHERE e.kind = 'oom'
+),
+
+failure AS (
+    SELECT
+        bool_or(kind = 'exit' AND code <> 0 OR kind = 'exception' AND role = 'cascade') AS seen,
+        (SELECT count(*) FROM said WHERE NOT caught) AS fatal
     FROM events
-    WHERE kind = 'oom'
+),
+
+refused AS (
+    SELECT
+        s.rank, s.kind, s.bytes, s.detail, s.time, s.source, s.line, s.message, s.step, s.caught,
+        row_number() OVER (PARTITION BY coalesce(s.rank, -1) ORDER BY s.time NULLS LAST, s.source, s.line, s.part) AS place
+    FROM said AS s
+    CROSS JOIN failure AS f
+    WHERE NOT s.caught OR (f.seen AND f.fatal = 0)
 ),
 
 first_one AS (
@@ -92,7 +154,7 @@ first_one AS (
 
 together AS (
     SELECT
-        r.rank, r.step, r.kind, r.bytes, r.time, r.source, r.line, r.message,
+        r.rank, r.step, r.kind, r.bytes, r.time, r.source, r.line, r.message, r.caught,
         CAST(coalesce(r.detail ->> '$.free', r.detail ->> '$.free_1') AS BIGINT) AS free,
         coalesce(
             CAST(r.detail ->> '$.unallocated' AS BIGINT),
@@ -106,16 +168,23 @@ together AS (
 
 SELECT
     t.rank,
-    t.rank IS NOT NULL AND (
+    t.rank IS NOT NULL AND NOT t.caught AND (
         count(DISTINCT t.rank) OVER () < s.world_size
         OR s.world_size = 1
         OR (s.world_size IS NULL AND count(DISTINCT t.rank) OVER () = 1)
     ) AS culprit,
-    t.step, t.kind,
+    t.step,
+    replace(t.kind, '_memory', '') AS kind,
+    rtrim(
+        ': ' || coalesce(format('{:,} B asked, ', t.bytes), '') || coalesce(format('{:,} B free, ', t.free), '')
+        || coalesce(format('{:,} B reserved but unused', t.unused), ''),
+        ', :'
+    ) AS numbers,
     t.bytes AS asked,
     t.free, t.unused, t.total,
     t.time, t.source, t.line,
     t.message AS text
 FROM together AS t
 CROSS JOIN run_summary AS s
+WHERE s."end" IS DISTINCT FROM 'completed'
 ORDER BY t.rank NULLS LAST

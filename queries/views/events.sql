@@ -1,8 +1,8 @@
 /*---
 title = "Events with the global rank resolved"
-doc   = "Every recognised happening; where the record states no global rank, the one that its file, local rank, host, label or process id were said to be. A stamp without a year takes the run's. Where no step is near the record in its file, the last step that its rank printed anywhere."
+doc   = "Every recognised happening; where the record states no global rank, the one that its file, local rank, host, label or process id were said to be. A stamp without a year takes the run's. Where no step is near the record in its file, the last step that its rank printed anywhere. Faults of the machine (kernel and device records) that no rank is tied to and that lie more than a day before or after the run are left out: logs of a host go back for weeks."
 materialize = true
-reads = ["event", "process", "rank_map", "run_year", "rank_progress"]
+reads = ["event", "metric", "process", "rank_map", "run_year", "rank_progress"]
 [returns]
 run_id = "VARCHAR"
 source = "VARCHAR"
@@ -79,8 +79,29 @@ expect = """
 kind      | rank | time                | clock | after_step
 exception | 1    | 1767225600000000000 | year  | 7
 """
+[[case]]
+name = "a record of the host's log from the week before the run, and one of its day"
+given.metric = """
+time             | name
+1000000000000000 | loss
+"""
+given.event = """
+kind | time             | clock
+xid  | 400000000000000  | utc
+xid  | 950000000000000  | utc
+"""
+expect = """
+kind | time
+xid  | 950000000000000
+"""
 ---*/
-WITH pids AS (
+WITH spans AS (  -- a day more on both sides, as zones of clocks may differ
+    SELECT run_id, min("time") - 86400000000000 AS started, max("time") + 86400000000000 AS ended
+    FROM metric
+    GROUP BY run_id
+),
+
+pids AS (
     SELECT p.run_id, p.pid, min(coalesce(p.rank, m.rank)) AS rank
     FROM process AS p
     LEFT JOIN rank_map AS m
@@ -122,3 +143,8 @@ SELECT
     e.name, e.code, e.bytes, e.duration, e.message, e.detail
 FROM resolved AS e
 LEFT JOIN rank_progress AS p ON e.run_id = p.run_id AND e.rank = p.rank
+LEFT JOIN spans AS s ON e.run_id = s.run_id
+WHERE
+    e.rank IS NOT NULL OR e.local_rank IS NOT NULL OR e.time IS NULL OR s.started IS NULL
+    OR e.kind NOT IN ('oom', 'xid', 'sxid', 'hardware', 'signal', 'ecc', 'throttle')
+    OR e.time BETWEEN s.started AND s.ended

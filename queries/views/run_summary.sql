@@ -51,6 +51,26 @@ expect = """
 name | world_size | hosts | end
 run  | 8          | ['a', 'b'] | stopped
 """
+[[case]]
+name = "an error that was caught: both processes ended well"
+given.source = """
+status | format
+read   | lines
+"""
+given.process = """
+world_size
+2
+"""
+given.events = """
+kind      | role     | code | rank
+exception | root     |      | 1
+exit      | progress | 0    |
+exit      | progress | 0    |
+"""
+expect = """
+name | world_size | end
+run  | 2          | completed
+"""
 ---*/
 WITH runs AS (
     SELECT DISTINCT run_id FROM source
@@ -119,8 +139,9 @@ ends AS (
     SELECT
         run_id,
         bool_or(kind = 'external_stop') AS stopped,
-        bool_or(role = 'root' AND kind <> 'external_stop' OR kind = 'exit' AND code <> 0 AND role <> 'cascade') AS failed,
-        bool_or(kind = 'exit' AND code = 0) AS completed
+        bool_or(role = 'root' AND kind <> 'external_stop') AS erred,
+        bool_or(kind = 'exit' AND code <> 0 AND role <> 'cascade') AS failed,
+        count(*) FILTER (WHERE kind = 'exit' AND code = 0) AS well
     FROM events
     GROUP BY run_id
 )
@@ -134,9 +155,10 @@ SELECT
     least(steps.started, lines.started) AS started,
     greatest(steps.ended, lines.ended) AS ended,
     CASE
-        WHEN ends.failed THEN 'failed'
+        -- An error that a process outlived was caught: where all ended well, none failed.
+        WHEN ends.failed OR (ends.erred AND ends.well < coalesce(sizes.world_size, 1 << 30)) THEN 'failed'
         WHEN ends.stopped THEN 'stopped'
-        WHEN ends.completed THEN 'completed'
+        WHEN ends.well > 0 THEN 'completed'
         ELSE 'unknown'
     END AS "end"
 FROM runs AS r
