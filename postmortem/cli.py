@@ -262,16 +262,19 @@ def timeline(run: str | None, file: Path, store: Path) -> None:
 
 
 @cli.command()
-@click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False), metavar="RUN_DIR")
+@click.argument("run")
 @_store
-def crosscheck(folder: Path, store: Path) -> None:
-    """Compare torch-tb-profiler's numbers on a run's traces with ours (extra [tensorboard])."""
+def crosscheck(run: str, store: Path) -> None:
+    """Compare torch-tb-profiler's numbers on a run's traces with ours (extra [tensorboard]).
+
+    RUN is a name in the store or a folder. The trace files themselves are read again, where they lay at ingest.
+    """
     import pyarrow as pa
 
     from postmortem import crosscheck as opinion
     from postmortem import output, runs
 
-    found = opinion.crosscheck(runs.open_runs(store, [str(folder)], wanted=1), folder)
+    found = opinion.crosscheck(runs.open_runs(store, [run], wanted=1))
     output.print_rows(pa.Table.from_pylist([row._asdict() for row in found]), "table")
 
 

@@ -6,6 +6,7 @@ differ for a known reason, the row says which (what was found about it stands in
 
 from __future__ import annotations
 
+import logging
 import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
@@ -36,17 +37,24 @@ class Row(NamedTuple):
     why: str
 
 
-def crosscheck(session: Session, folder: Path) -> list[Row]:
-    """Compare every trace of the one run of `session`; `folder` is where its files are.
+def crosscheck(session: Session) -> list[Row]:
+    """Compare every trace of the one run of `session`; the files are read again where they lay at ingest.
 
     Raises:
-        PostmortemError: torch-tb-profiler is not installed, or the run has no traces.
+        PostmortemError: torch-tb-profiler is not installed, the run has no traces, or its folder is gone.
 
     """
     parse = _parser()
+    run = session.runs[0]
     rows = session.sql('SELECT source FROM trace WHERE "start" IS NOT NULL ORDER BY rank, source').to_pylist()
     if not rows:
-        raise PostmortemError(f"The run {session.runs[0]} has no profiler traces.", "Record some with torch.profiler.")
+        raise PostmortemError(f"The run {run} has no profiler traces.", "Record some with torch.profiler.")
+    folder = session.store.folder(run)
+    if folder is None or not folder.is_dir():
+        raise PostmortemError(
+            f"The folder of the run {run} is not where it was ingested ({folder or 'nowhere stated'}).",
+            "Give the folder instead of the name.",
+        )
     found: list[Row] = []
     for row in rows:
         found += _compare(session, row["source"], parse(folder / row["source"]))
@@ -63,6 +71,7 @@ def _parser() -> Any:
         raise PostmortemError(
             "torch-tb-profiler is not installed.", "Install it with `pip install 'train-postmortem[tensorboard]'`."
         ) from error
+    logging.getLogger("pytorch_profiler").setLevel(logging.CRITICAL)  # PLUGIN_NAME of its consts.py
 
     def parse(file: Path) -> Any:
         with tempfile.TemporaryDirectory() as cache, warnings.catch_warnings():

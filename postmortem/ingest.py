@@ -78,12 +78,12 @@ def ingest(
                 f"Nothing in {runs[name]} is known to postmortem ({len(sources)} files).",
                 "`postmortem formats` lists what can be read.",
             )
-    outcomes = {name: _ingest_run(store / name, sources, url, jobs) for name, sources in found.items()}
+    outcomes = {name: _ingest_run(store / name, runs[name], sources, url, jobs) for name, sources in found.items()}
     _write_json(store / LAST, {"runs": list(runs)})
     return outcomes
 
 
-def _ingest_run(home: Path, sources: list[Source], url: str, jobs: int | None) -> list[Outcome]:
+def _ingest_run(home: Path, folder: Path, sources: list[Source], url: str, jobs: int | None) -> list[Outcome]:
     home.mkdir(parents=True, exist_ok=True)
     with _lock(home):
         done = {path.stem for path in (home / "source").glob("*.parquet")}
@@ -94,7 +94,7 @@ def _ingest_run(home: Path, sources: list[Source], url: str, jobs: int | None) -
         progress.close()
         _drop_stale(home, {source.digest for source in sources})
         outcomes = [_outcome(home, source) for source in sources]
-        _write_json(home / MANIFEST, _manifest(home.name, outcomes))
+        _write_json(home / MANIFEST, _manifest(home.name, folder, outcomes))
     return outcomes
 
 
@@ -254,10 +254,11 @@ def _drop_stale(home: Path, wanted: set[str]) -> None:
             path.unlink()
 
 
-def _manifest(run_id: str, outcomes: list[Outcome]) -> dict[str, object]:
+def _manifest(run_id: str, folder: Path, outcomes: list[Outcome]) -> dict[str, object]:
     return {
         "store": STORE_VERSION,
         "run": run_id,
+        "folder": str(folder.resolve()),
         "tables": {name: table.version for name, table in schema.tables().items()},
         "sources": [
             {"path": o.source.path, "digest": o.source.digest, "format": o.source.format, "status": o.status}

@@ -48,6 +48,12 @@ class Store:
             ) from error
         return [str(name) for name in names]
 
+    def folder(self, run: str) -> Path | None:
+        """Where the files of a run lay when it was ingested; None where that was not written down."""
+        self._check(run)
+        stated = json.loads((self.path / run / MANIFEST).read_text()).get("folder")
+        return Path(stated) if isinstance(stated, str) else None
+
     def connect(self, runs: Sequence[str]) -> duckdb.DuckDBPyConnection:
         """Open DuckDB in memory with one view per declared table, holding the rows of `runs` only.
 

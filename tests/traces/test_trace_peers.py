@@ -7,8 +7,11 @@ installed, in the last test.
 
 import gzip
 import json
+import shutil
+import subprocess
 import sys
 from decimal import Decimal
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -196,15 +199,38 @@ def test_the_straggler_is_not_the_rank_with_the_last_long_kernel(ask, truth):
     assert 2 not in expected
 
 
-def test_crosscheck_with_the_package_itself(traced, shared):
+def test_crosscheck_with_the_package_itself(traced):
     pytest.importorskip("torch_tb_profiler", reason="the extra [tensorboard] is not installed")
-    rows = crosscheck(traced("gloo_before"), shared / "data/traces/gloo-straggler-leak/before")
+    rows = crosscheck(traced("gloo_before"))
     assert rows
     assert all(row.agrees for row in rows)
 
 
-def test_crosscheck_says_what_is_missing(traced, monkeypatch, tmp_path):
+def test_crosscheck_takes_the_name_of_a_run_and_says_where_its_files_went(shared, tmp_path):
+    """From the command line, as a user: by name, and after the folder was moved away."""
+    pytest.importorskip("torch_tb_profiler", reason="the extra [tensorboard] is not installed")
+    folder = tmp_path / "traced"
+    folder.mkdir()
+    shutil.copy(shared / "data/traces/gloo-straggler-leak/before/rank2.pt.trace.json.gz", folder)
+    environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+
+    def run(*words):
+        command = [sys.executable, "-m", "postmortem", *words, "--store", "store"]
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout, done.stderr
+
+    assert run("ingest", "mine=traced")[0] == 0
+    code, said, complaint = run("crosscheck", "mine")
+    assert (code, complaint) == (0, "")
+    assert "step time (us)" in said
+    folder.rename(tmp_path / "moved")
+    code, _, complaint = run("crosscheck", "mine")
+    assert code == 2
+    assert f"is not where it was ingested ({folder})" in complaint
+
+
+def test_crosscheck_says_what_is_missing(traced, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch_tb_profiler", None)
     monkeypatch.setitem(sys.modules, "torch_tb_profiler.profiler.data", None)
     with pytest.raises(PostmortemError, match="tensorboard"):
-        crosscheck(traced("dlrm"), tmp_path)
+        crosscheck(traced("dlrm"))
