@@ -141,6 +141,9 @@ def healthy_windows(real, reps, seed=2):
 
 
 GB, MB = 1e9, 1e6
+LEAKS = ("leak", "sawtooth leak", "late leak")
+SETTLED = ("flat", "plateau", "sawtooth", "step")
+SHAPES = (*LEAKS, *SETTLED, "stopped", "one tooth", "logarithm", "root")
 
 
 def memory(kind, rng, n, rho):
@@ -156,6 +159,15 @@ def memory(kind, rng, n, rho):
     if "sawtooth" in kind:
         length = int(rng.integers(20, max(n // 9, 21)))
         x += 200 * MB * ((t + rng.integers(length)) % length) / length
+    if kind == "one tooth":  # a fall that the run may just not have seen
+        length = rng.uniform(0.55, 1.2) * n
+        x += 200 * MB * ((t + rng.uniform(0, length)) % length) / length
+    if kind == "logarithm":
+        x += 300 * MB * np.log1p(t / rng.uniform(1, 20))
+    if kind == "root":
+        x += 30 * MB * np.sqrt(t)
+    if kind == "late leak":  # on top of the common leak
+        x += MB * np.maximum(t - 0.4 * n, 0) - MB * t
     if kind == "step":
         x += 200 * MB * (t >= rng.integers(n // 10, n * 9 // 10))
     return x
@@ -165,8 +177,8 @@ def slopes(reps, seed=3):
     """Yield (kind, n, rho, Counter of kinds, coverage of the slope's interval)."""
     for n in (150, 300, 600, 1500, 5000):
         for rho in (0.0, 0.5, 0.8):
-            for kind in ("flat", "leak", "sawtooth leak", "plateau", "sawtooth", "step", "stopped"):
-                rng = np.random.default_rng([seed, n, int(10 * rho), len(kind)])
+            for kind in SHAPES:
+                rng = np.random.default_rng([seed, n, int(10 * rho), *kind.encode()])
                 words, inside = Counter(), 0
                 for _ in range(reps):
                     found = stats.growth(memory(kind, rng, n, rho))

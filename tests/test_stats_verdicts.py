@@ -99,7 +99,7 @@ def test_resampled_real_runs(simulate, real, scatter, found):
     assert words[0.05]["slower"] >= found * 40
 
 
-@pytest.mark.parametrize("kind", ["flat", "plateau", "sawtooth", "step", "leak", "sawtooth leak"])
+@pytest.mark.parametrize("kind", ["flat", "plateau", "sawtooth", "step", "leak", "sawtooth leak", "late leak"])
 def test_memory_shapes(simulate, kind):
     words, inside = Counter(), 0
     for rho in (0.0, 0.5, 0.8):
@@ -114,6 +114,19 @@ def test_memory_shapes(simulate, kind):
     else:
         assert words["growing"] <= 0.05 * 60
     assert inside >= 0.88 * 60
+
+
+@pytest.mark.parametrize("kind", ["logarithm", "root", "stopped"])
+def test_what_fills_up_slowly_is_no_leak(simulate, kind):
+    rng = np.random.default_rng(17)
+    found = [
+        stats.growth(simulate.memory(kind, rng, n, rho))
+        for n in (60, 150, 600)
+        for rho in (0.0, 0.8)
+        for _ in range(10)
+    ]
+    assert sum(one.kind == "growing" for one in found) <= 0.05 * len(found)
+    assert kind == "stopped" or all(one.first_half_slope > one.second_half_slope for one in found if one.n == 600)
 
 
 def series(seed, n=300):
