@@ -150,6 +150,11 @@ def _rows(side: str, ranks: int) -> dict[str, Rows]:
             for host in ("node-a17", "node-b02")
             for kind in ("P2P", "NET/Socket" if bad and host == "node-b02" else "NET/IB/GDRDMA")
         ],
+        "transport_pairs": [
+            {"one": f"rank {a}", "other": f"rank {b}", "one_rank": a, "other_rank": b, "connections": 4,
+             "kinds": ["P2P"] if a // 4 == b // 4 else ["NET/Socket" if bad and b == 7 else "NET/IB/GDRDMA"]}
+            for a in range(8) for b in range(a + 1, 8)
+        ],
         "collective_progress": [
             {"group_name": "default", "rank": r, "enqueued": 68 - (r == 3), "completed": 67} for r in range(ranks)
         ] if bad else [],

@@ -378,10 +378,10 @@ def test_cycle_ranks(edges, ranks):
     assert cycle_ranks([a for a, _ in edges], [b for _, b in edges]) == ranks
 
 
-def nccl_log(rank, calls, ends, world=4):
+def nccl_log(rank, calls, ends, world=4, comm_id=" commId 0xc7"):
     """A rank's log as NCCL 2.21 with COLL output and torch 2.6 print it; `ends`: its watchdog's last words."""
     head = f"n1:{100 + rank}:{100 + rank} [{rank}] NCCL INFO "
-    made = f"comm 0x5{rank} rank {rank} nranks {world} cudaDev {rank} nvmlDev {rank} busId {rank}000 commId 0xc7 - Init COMPLETE"
+    made = f"comm 0x5{rank} rank {rank} nranks {world} cudaDev {rank} nvmlDev {rank} busId {rank}000{comm_id} - Init COMPLETE"
     lines = [head + "ncclCommInitRank " + made]
     lines += [
         f"{head}AllReduce: opCount {n:x} sendbuff 0x7f recvbuff 0x7f count {size} datatype 7 op 0 root 0 comm 0x5{rank} "
@@ -404,13 +404,13 @@ def nccl_log(rank, calls, ends, world=4):
     return "\n".join(lines) + "\n"
 
 
-def nccl_session(folder, ranks):
+def nccl_session(folder, ranks, **said):
     """A session over logs (calls, ends) per rank; None: no log."""
     files = []
     for rank, told in enumerate(ranks):
         if told:
             files.append(folder / f"rank_{rank}.log")
-            files[-1].write_text(nccl_log(rank, *told))
+            files[-1].write_text(nccl_log(rank, *told, **said))
     return MemorySession(logs(files))
 
 
@@ -442,3 +442,20 @@ def test_calls_in_nccls_log(tmp_path, ranks, culprits):
         rank for rank, told in enumerate(ranks) if told and told[1] == "quiet"
     }  # the watchdog alone may name it
     assert named(session) <= culprits | own_word
+
+
+@pytest.mark.parametrize(
+    ("ranks", "culprits"),
+    [
+        ([LATE, LATE, (SHORT, "quiet"), LATE], {2}),
+        (
+            [LATE, LATE, (SHORT, "quiet"), None],
+            set(),
+        ),  # one process of four says nothing: no communicator is told apart
+        ([LATE, (OTHER, "late"), LATE, LATE], {1}),
+    ],
+)
+def test_calls_in_the_log_of_an_nccl_that_prints_no_hash(tmp_path, ranks, culprits):
+    """Before 2.16 the only communicator of all ranks is the same on every rank."""
+    session = nccl_session(tmp_path, ranks, comm_id="")
+    assert {row["rank"] for row in session.rows_of_view("nccl_suspect") if row["proven"]} == culprits

@@ -20,7 +20,7 @@ from postmortem.report import curves, svg, ticket, words
 from postmortem.report import page as page_module
 from postmortem.report.charts import Marks
 from postmortem.report.data import Data, Result, Row
-from postmortem.report.transport import transports
+from postmortem.report.transport import pairs, transports
 
 PAYLOADS = [
     "</script><img src=x onerror=alert(1)>",
@@ -155,7 +155,7 @@ def test_every_chart_is_drawn(page: str) -> None:
     assert "could not be drawn" not in page
     names = re.findall(r'<figure id="chart-([^"]+)" data-spec', page)
     assert names == [
-        "step-time", "ranks", "phases", "waits", "progress", "transports", "timeline", "loss", "grad-norm", "memory", "twins", "checkpoints",
+        "step-time", "ranks", "phases", "waits", "progress", "transports", "transport-pairs", "timeline", "loss", "grad-norm", "memory", "twins", "checkpoints",
     ]  # fmt: skip
 
 
@@ -168,6 +168,17 @@ def test_the_transport_map_says_what_differs(page: str) -> None:
     assert "Different" not in figure.sentence
     assert ("run", "node-b02", "NET/Socket", "ranks 4 to 7", "4", "8") in figure.rows
     assert transports(Data(), Marks()) is None
+
+
+def test_the_pairs_say_whose_transport_differs(page: str) -> None:
+    """Ranks 0 to 3 reach rank 7 over sockets before and over InfiniBand after; 28 pairs of eight ranks."""
+    assert "NCCL connects 28 pairs (before) and 28 pairs (after)." in page
+    assert "rank 0 and rank 7: NET/Socket before, NET/IB/GDRDMA after; rank 1 and rank 7" in page
+    figure = pairs(samples.data(("run",)), Marks())
+    assert figure is not None
+    assert figure.sentence == "NCCL connects 28 pairs."
+    assert ("run", "rank 3", "rank 7", "NET/Socket", "4") in figure.rows
+    assert pairs(Data(), Marks()) is None
 
 
 def test_charts_keep_to_the_schema_of_vega_lite() -> None:

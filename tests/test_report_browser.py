@@ -36,6 +36,7 @@ CHARTS = [
     "waits",
     "progress",
     "transports",
+    "transport-pairs",
     "timeline",
     "loss",
     "grad-norm",

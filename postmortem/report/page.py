@@ -78,7 +78,7 @@ def _fill(
 
 _CHARTS: Sequence[Callable[[Data, charts.Marks], charts.Figure | None]] = (
     curves.step_time, ranks.lateness, waiting.phases, waiting.waits, waiting.progress, transport.transports,
-    ranks.timeline, curves.loss, curves.grad_norm, curves.memory, checkpoints.divergence, checkpoints.grid,
+    transport.pairs, ranks.timeline, curves.loss, curves.grad_norm, curves.memory, checkpoints.divergence, checkpoints.grid,
 )  # fmt: skip
 
 

@@ -1,8 +1,10 @@
-"""Chart of the transports over which NCCL connects the ranks of each host, and what of it differs between two runs."""
+"""Charts of NCCL's transports: by host, pair by pair, and what of it differs between two runs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 import altair as alt
 
@@ -12,7 +14,9 @@ from postmortem.report.data import Data, Row
 from postmortem.report.marks import Values
 
 HOSTS = 24
-"""Hosts drawn at most; the rest is in the table and, whole, in the query."""
+"""Hosts, or ends of pairs, drawn at most; the rest is in the table and, whole, in the query."""
+COLOURS = ("#56B4E9", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#F0E442", "#0072B2", "#8a8a8a")
+"""Okabe and Ito's palette; a letter in each tile says the same without colour."""
 
 
 def transports(data: Data, extra: Marks) -> Figure | None:
@@ -89,3 +93,98 @@ def _said(cells: Values, hosts: Sequence[str], changes: Sequence[Row]) -> str:
     )
     more = f"; and {len(changes) - 6} more" if len(changes) > 6 else ""
     return f"{said} Different between the runs: {moved}{more}."
+
+
+def pairs(data: Data, extra: Marks) -> Figure | None:
+    """Who talks to whom over what: ranks, or hosts where there are many ranks; the runs below each other."""
+    del extra
+    found = queried(data, "transport_pairs")[1]
+    if not found:
+        return None
+    told = {side: {(str(row["one"]), str(row["other"])): row for row in rows} for side, rows in found.items()}
+    moved = _moved(told)
+    ends = _ends(told, moved)
+    used = Counter(_over(row) for rows in told.values() for row in rows.values())
+    kinds = [kind for kind, _ in used.most_common()]
+    names = {kind: f"{_letter(place)}: {kind}" for place, kind in enumerate(kinds)}
+    tiles = [
+        {"run": side, "line": _line(side, one, told), "peer": other, "over": names[_over(row)],
+         "sign": names[_over(row)].partition(":")[0], "connections": row["connections"]}
+        for side, rows in told.items() for ((a, b), row) in rows.items() if {a, b} <= set(ends)
+        for one, other in dict.fromkeys(((a, b), (b, a)))
+    ]  # fmt: skip
+    lines = [_line(side, end, told) for side in told for end in ends]
+    base = marks.chart(tiles).encode(
+        x=alt.X("peer:N", sort=ends, title=None, axis=alt.Axis(labelAngle=-45, labelLimit=120, orient="top")),
+        y=alt.Y("line:N", sort=lines, title=None, axis=alt.Axis(labelLimit=180)),
+    )
+    scale = alt.Scale(
+        domain=[names[kind] for kind in kinds], range=[COLOURS[place % len(COLOURS)] for place in range(len(kinds))]
+    )
+    colour = alt.Color(
+        "over:N", scale=scale, legend=alt.Legend(title=None, orient="top", symbolType="square", columns=3)
+    )
+    rects = base.mark_rect(stroke=marks.TEXT, strokeOpacity=0.3, opacity=0.8).encode(
+        color=colour, tooltip=["run:N", "line:N", "peer:N", "over:N", "connections:Q"]
+    )
+    signs = base.mark_text(fontSize=11, color="#000").encode(text="sign:N")
+    spec = marks.finish([rects, signs], height=max(60, 18 * len({tile["line"] for tile in tiles})))
+    table = [
+        (side, a, b, _over(row), words.number(row["connections"]))
+        for side, rows in told.items() for (a, b), row in sorted(rows.items(), key=lambda item: item[0] not in moved)
+    ]  # fmt: skip
+    return Figure(
+        "transport-pairs", "Who talks to whom over what", _pairs_said(told, moved, ends), spec,
+        ("run", "one end", "other end", "transport", "connections"), table[:120], ("transport_pairs",),
+    )  # fmt: skip
+
+
+Told: TypeAlias = Mapping[str, Mapping[tuple[str, str], Row]]
+
+
+def _moved(told: Told) -> list[tuple[str, str]]:
+    """Pairs that both runs connect, over other transports."""
+    if len(told) < 2:
+        return []
+    before, after = told.values()
+    return [pair for pair in before if pair in after and _over(before[pair]) != _over(after[pair])]
+
+
+def _ends(told: Told, moved: Sequence[tuple[str, str]]) -> list[str]:
+    """Ends that are drawn: those of a pair that differs first, then in the order of the query, up to HOSTS of them."""
+    places = {end: row[f"{end_of}_rank"] for rows in told.values() for row in rows.values()
+              for end_of in ("one", "other") for end in [str(row[end_of])]}  # fmt: skip
+    touched = {end for pair in moved for end in pair}
+    order = sorted(places, key=lambda end: (places[end] is None, places[end] or 0, end))
+    kept = set(sorted(order, key=lambda end: end not in touched)[:HOSTS])
+    return [end for end in order if end in kept]
+
+
+def _line(side: str, end: str, told: Told) -> str:
+    return f"{end} ({side})" if len(told) > 1 else end
+
+
+def _over(row: Row) -> str:
+    return " + ".join(row["kinds"])
+
+
+def _letter(place: int) -> str:
+    return chr(ord("A") + place) if place < 26 else str(place)
+
+
+def _pairs_said(told: Told, moved: Sequence[tuple[str, str]], ends: Sequence[str]) -> str:
+    every = {end for rows in told.values() for pair in rows for end in pair}
+    counted = " and ".join(
+        f"{words.number(len(rows))} pairs{f' ({side})' if len(told) > 1 else ''}" for side, rows in told.items()
+    )
+    left = (
+        f" {words.number(len(every) - len(ends))} ends are left out of the picture." if len(every) > len(ends) else ""
+    )
+    said = f"NCCL connects {counted}.{left}"
+    if len(told) < 2:
+        return said
+    if not moved:
+        return f"{said} No pair that both runs connect uses another transport after."
+    before, after = told.values()
+    named = "; ".join(f"{a} and {b}: {_over(before[a, b])} before, {_over(after[a, b])} after" for a, b in moved[:6])
+    return f"{said} Over another transport: {named}{f'; and {len(moved) - 6} more' if len(moved) > 6 else ''}."

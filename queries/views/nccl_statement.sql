@@ -4,8 +4,8 @@ doc   = """
 call: a call that NCCL logged, with its own number per communicator and rank, in the order of lines (opCount is no
 such number); the host has made it, nothing says that it ended. count: how many of a kind a rank has made when RAS asked.
 done: one that ended; the Inspector leaves out small ones and drops what its ring cannot hold. `sound` is false where
-records of the file are glued together or the process wrote into several files, so that some may be lost; `answer` numbers RAS answers. Communicators are known by their hash."""
-reads = ["nccl_call", "nccl_comm", "nccl_channel", "nccl_rank", "collective_evidence"]
+records of the file are glued together or the process wrote into several files, so that some may be lost; `answer` numbers RAS answers. Communicators are those of nccl_member, known by their hash, or as it says there."""
+reads = ["nccl_call", "nccl_member", "nccl_comm", "nccl_channel", "nccl_rank", "collective_evidence"]
 materialize = true
 [returns]
 run_id = "VARCHAR"
@@ -29,12 +29,10 @@ given.nccl_rank = """
 host | pid | rank
 n1   | 10  | 3
 """
-given.nccl_comm = """
-source | host | pid | comm | line | part | statement     | comm_id | nranks
-f      | n1   | 10  | 0xa  | 1    | 0    | init_start    | 0x00C0  | 8
-f      | n1   | 10  | 0xa  | 2    | 0    | init_complete |         | 8
-f      | n1   | 10  | 0xa  | 5    | 0    | destroy       |         | 8
-f      | n1   | 10  | 0xa  | 7    | 0    | init_complete | 0xd     | 4
+given.nccl_member = """
+source | host | pid | comm | first | made | ended | group_key | nranks
+f      | n1   | 10  | 0xa  | 1     | 2    | 5     | c0        | 8
+f      | n1   | 10  | 0xa  | 7     | 7    |       | d         | 4
 """
 given.nccl_call = """
 source | host | pid | comm | line | part | function      | count | datatype | reduction | root | op_count
@@ -55,6 +53,10 @@ name = "RAS and the Inspector, and a file with glued records"
 given.nccl_rank = """
 host | pid | rank
 n1   | 10  | 3
+"""
+given.nccl_member = """
+source | host | pid | comm | first | group_key | nranks
+f      | n1   | 10  | 0xa  | 2     | ab        | 8
 """
 given.nccl_comm = """
 source | host | pid | comm | line | part | statement     | comm_id | nranks | comm_rank
@@ -78,17 +80,7 @@ i      | done      | ab        | 8    | 3    | all_reduce | 6649 |        | true
 r      | count     | ab        | 8    | 3    | all_reduce | 6650 | 1      | true
 """
 ---*/
-WITH life AS (
-    SELECT
-        run_id, source, host, pid, comm, line, statement, nranks,
-        -- Only the start of a communicator states its hash in some releases.
-        coalesce(comm_id, CASE WHEN lag(statement) OVER pointer = 'init_start' THEN lag(comm_id) OVER pointer END) AS comm_id
-    FROM nccl_comm
-    WHERE comm IS NOT NULL AND statement IN ('init_start', 'init_complete', 'destroy', 'abort')
-    WINDOW pointer AS (PARTITION BY run_id, source, host, pid, comm ORDER BY line, part)
-),
-
-glued AS (
+WITH glued AS (
     SELECT run_id, source FROM nccl_call WHERE part > 0
     UNION
     SELECT run_id, source FROM nccl_comm WHERE part > 0 AND statement <> 'listed'
@@ -108,13 +100,13 @@ placed AS (
         c.run_id, c.source, c.host, c.pid, c.line, c.part, c.time, c.op_count, c.count, c.datatype, c.root,
         CASE WHEN c.reduction >= 5 THEN 'user' ELSE CAST(c.reduction AS VARCHAR) END AS reduction,
         lower(regexp_replace(c.function, '([a-z])([A-Z])', '\1_\2', 'g')) AS operation,
-        l.comm_id, l.nranks
+        m.group_key, m.nranks
     FROM nccl_call AS c
-    ASOF INNER JOIN life AS l
+    ASOF INNER JOIN nccl_member AS m
         ON
-            c.run_id = l.run_id AND c.source = l.source AND c.host = l.host AND c.pid = l.pid AND c.comm = l.comm
-            AND c.line >= l.line
-    WHERE l.statement LIKE 'init%' AND l.comm_id IS NOT NULL AND c.function NOT IN ('Send', 'Recv')
+            c.run_id = m.run_id AND c.source = m.source AND c.host = m.host AND c.pid = m.pid AND c.comm = m.comm
+            AND c.line >= m.first
+    WHERE m.group_key IS NOT NULL AND coalesce(c.line < m.ended, TRUE) AND c.function NOT IN ('Send', 'Recv')
 ),
 
 sizes AS (
@@ -126,16 +118,16 @@ sizes AS (
 
 said AS (
     SELECT
-        run_id, source, line, CAST(NULL AS BIGINT) AS answer, time, 'call' AS statement, 'nccl_log' AS origin, comm_id, nranks, host, pid,
+        run_id, source, line, CAST(NULL AS BIGINT) AS answer, time, 'call' AS statement, 'nccl_log' AS origin, group_key, nranks, host, pid,
         operation,
-        row_number() OVER (PARTITION BY run_id, comm_id, host, pid, source ORDER BY line, part) AS seq,
+        row_number() OVER (PARTITION BY run_id, group_key, host, pid, source ORDER BY line, part) AS seq,
         concat_ws(' ', operation, count, datatype, reduction, root) AS signature,
         op_count AS hint
     FROM placed
     UNION ALL
     SELECT
-        e.run_id, e.source, e.line, CASE WHEN e.statement = 'count' THEN e.line END AS answer, e.time, e.statement, e.origin, e.group_name,
-        s.nranks, e.host, e.pid,
+        e.run_id, e.source, e.line, CASE WHEN e.statement = 'count' THEN e.line END AS answer, e.time, e.statement, e.origin,
+        ltrim(lower(e.group_name), '0x') AS group_key, s.nranks, e.host, e.pid,
         lower(regexp_replace(e.operation, '([a-z])([A-Z])', '\1_\2', 'g')) AS operation,
         e.seq, NULL AS signature, NULL AS hint
     FROM collective_evidence AS e
@@ -144,8 +136,7 @@ said AS (
 )
 
 SELECT
-    d.run_id, d.source, d.line, d.answer, d.time, d.statement, d.origin,
-    ltrim(lower(d.comm_id), '0x') AS group_key,
+    d.run_id, d.source, d.line, d.answer, d.time, d.statement, d.origin, d.group_key,
     d.nranks AS size,
     r.rank, d.operation, d.seq, d.signature, d.hint,
     g.source IS NULL AND (f.pid IS NULL OR d.statement <> 'call') AS sound

@@ -1,8 +1,7 @@
 /*---
 title = "Over what each process talks to its peers"
-doc   = "NCCL's channel lines, one row per process and kind of transport: NET/IB (with GDRDMA where the device is read directly), NET/Socket or another plugin's name, P2P, SHM. Processes that only glued records speak of are left out."
-reads = ["nccl_channel", "nccl_process"]
-materialize = true
+doc   = "One row per process and kind of transport."
+reads = ["connection"]
 [returns]
 run_id = "VARCHAR"
 host = "VARCHAR"
@@ -13,57 +12,28 @@ connections = "BIGINT"
 source = "VARCHAR"
 line = "BIGINT"
 [[case]]
-name = "kinds of one process"
-given.nccl_process = """
-host | pid | rank | believed
-n1   | 10  | 3    | true
-"""
-given.nccl_channel = """
-host | pid | line | transport
-n1   | 10  | 1    | NET/IB/0/GDRDMA
-n1   | 10  | 2    | NET/IB/1(10)/GDRDMA/Shared
-n1   | 10  | 3    | P2P/IPC/read
-n1   | 10  | 4    | direct shared memory
-n1   | 10  | 5    | NET/Socket/0
-x    | 10  | 6    | NET/Socket/0
+name = "both directions, to two peers"
+given.connection = """
+host | pid | rank | kind   | sends | peer_rank | connections | source | line
+n1   | 10  | 3    | NET/IB | true  | 4         | 2           | b      | 7
+n1   | 10  | 3    | NET/IB | false | 5         | 1           | a      | 6
+n1   | 10  | 3    | P2P    | true  | 2         | 4           | a      | 9
 """
 expect = """
-host | rank | kind          | connections | line
-n1   | 3    | NET/IB/GDRDMA | 2           | 1
-n1   | 3    | NET/Socket    | 1           | 5
-n1   | 3    | P2P           | 1           | 3
-n1   | 3    | SHM           | 1           | 4
+host | rank | kind   | connections | source | line
+n1   | 3    | NET/IB | 3           | a      | 6
+n1   | 3    | P2P    | 4           | a      | 9
 """
 ---*/
-WITH kinds AS (
-    SELECT
-        run_id,
-        host,
-        pid,
-        source,
-        line,
-        CASE
-            WHEN transport LIKE 'NET/%' OR transport LIKE 'COLLNET/%'
-                THEN
-                    regexp_extract(transport, '^([^/]+/[^/]+)', 1)
-                    || CASE WHEN transport LIKE '%GDRDMA%' THEN '/GDRDMA' ELSE '' END
-            WHEN transport LIKE 'P2P/%' THEN 'P2P'
-            WHEN transport LIKE 'SHM/%' OR transport = 'direct shared memory' THEN 'SHM'
-            ELSE transport
-        END AS kind
-    FROM nccl_channel
-)
-
 SELECT
-    k.run_id,
-    k.host,
-    k.pid,
-    p.rank,
-    k.kind,
-    count(*) AS connections,
-    arg_min(k.source, k.line) AS source,
-    min(k.line) AS line
-FROM kinds AS k
-INNER JOIN nccl_process AS p ON k.run_id = p.run_id AND k.host = p.host AND k.pid = p.pid AND p.believed
-GROUP BY k.run_id, k.host, k.pid, p.rank, k.kind
-ORDER BY k.run_id, k.host, p.rank, k.pid, k.kind
+    run_id,
+    host,
+    pid,
+    rank,
+    kind,
+    CAST(sum(connections) AS BIGINT) AS connections,
+    arg_min(source, line) AS source,
+    min(line) AS line
+FROM connection
+GROUP BY run_id, host, pid, rank, kind
+ORDER BY run_id, host, rank, pid, kind
