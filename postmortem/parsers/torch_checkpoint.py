@@ -27,7 +27,7 @@ _BATCH = 20_000
 # (runtime/engine.py, utils/constants of deepspeedai/DeepSpeed; checkpointing.py of NVIDIA/Megatron-LM).
 _NAMES = re.compile(
     r"(model|optim)[-_]?states?\.pt$|(^|/)model_optim_rng\.pt$|(^|/)pytorch_model[^/]*\.bin$"
-    r"|(^|/)zero/[^/]+/(fp32|exp_avg|exp_avg_sq|step)\.pt$"
+    r"|(^|/)zero/([^/]+/(fp32|exp_avg|exp_avg_sq|step)|optimizer_state)\.pt$"
 )
 
 

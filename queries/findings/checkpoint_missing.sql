@@ -1,12 +1,12 @@
 /*---
 title    = "A checkpoint lacks files"
-doc      = "Shards of the grid of data- and model-parallel ranks that a settled checkpoint should hold and does not, and files that an index names and that are not there. The grid's width comes from partition_count and dp_world_size (utils/zero_to_fp32.py of deepspeedai/DeepSpeed)."
+doc      = "Shards of the grid of data- and model-parallel ranks that a settled checkpoint should hold and does not, layers, experts and parameters that the rest of the checkpoint or its peers call for, and files that an index names and that are not there. The grid's width comes from partition_count and dp_world_size (utils/zero_to_fp32.py of deepspeedai/DeepSpeed)."
 fault    = "silent"
 severity = "fault"
 kind     = "state"
 confidence = "high"
 weight   = 4
-reads    = ["checkpoint_shard", "checkpoint_tag", "checkpoint_parameter", "source"]
+reads    = ["checkpoint_shard", "checkpoint_tag", "checkpoint_absent", "checkpoint_parameter", "source"]
 summary  = "{n} checkpoint file(s) are missing: {text}"
 [returns]
 tag = "VARCHAR"
@@ -62,6 +62,22 @@ d/.metadata | chunk | b    | __1_0.distcp | 60     | 50
 expect = """
 tag | role | source         | text
 d   | dcp  | d/__1_0.distcp | d/.metadata needs 110 bytes of d/__1_0.distcp, which has 100
+"""
+[[case]]
+name = "an expert of a settled checkpoint, none of one in the making"
+given.checkpoint_tag = """
+checkpoint | tag | settled | width | parallel | optimizers
+c/t        | t   | true    | 0     | 0        | 0
+c/u        | u   | false   | 0     | 0        | 0
+"""
+given.checkpoint_absent = """
+checkpoint | tag | role   | source                                          | why
+c/t        | t   | expert | c/t/layer_0_expert_3_mp_rank_00_model_states.pt | num_experts is 4
+c/u        | u   | expert | c/u/layer_0_expert_3_mp_rank_00_model_states.pt | num_experts is 4
+"""
+expect = """
+tag | role   | source                                          | text
+t   | expert | c/t/layer_0_expert_3_mp_rank_00_model_states.pt | c/t/layer_0_expert_3_mp_rank_00_model_states.pt is missing: num_experts is 4
 """
 [[case]]
 name = "all there; weights kept without optimizer states of an older tag; an unsettled tag"
@@ -171,6 +187,11 @@ INNER JOIN totals
     ON lacking.run_id = totals.run_id AND lacking.checkpoint = totals.checkpoint AND lacking.role = totals.role
 LEFT JOIN there
     ON lacking.run_id = there.run_id AND lacking.checkpoint = there.checkpoint AND lacking.role = there.role
+UNION ALL
+SELECT a.tag, a.role, NULL, NULL, a.source, a.source || ' is missing: ' || a.why
+FROM checkpoint_absent AS a
+LEFT JOIN checkpoint_tag AS tag ON a.run_id = tag.run_id AND a.checkpoint = tag.checkpoint
+WHERE coalesce(tag.settled, TRUE)
 UNION ALL
 SELECT regexp_replace(folder, '^.*/', ''), 'weights', NULL, NULL, path, named_by || ' names ' || path || ', which is missing'
 FROM absent

@@ -101,7 +101,7 @@ roles AS (
             WHEN regexp_matches(file, '^(layer_\d+_)?expert_\d+_mp_rank_\d+_model_states\.pt$') THEN 'expert'
             WHEN regexp_matches(file, '^layer_\d+.*model_states\.pt$') THEN 'layer'
             WHEN regexp_matches(file, '^mp_rank_\d+(_\d+)?_model_states\.pt$|^model_optim_rng\.pt$') THEN 'model'
-            WHEN regexp_matches(source, '/zero/[^/]+/(fp32|exp_avg|exp_avg_sq|step)\.pt$') THEN 'universal'
+            WHEN regexp_matches(source, '/zero/([^/]+/(fp32|exp_avg|exp_avg_sq|step)|optimizer_state)\.pt$') THEN 'universal'
             WHEN regexp_matches(file, '\.safetensors$|^pytorch_model.*\.bin$|\.index\.json$') THEN 'weights'
             WHEN regexp_matches(file, '\.distcp$') OR file = '.metadata' THEN 'dcp'
             ELSE 'other'
@@ -113,7 +113,7 @@ placed AS (
     SELECT
         roles.*,
         CASE
-            WHEN role = 'universal' THEN regexp_replace(folder, '/zero/[^/]+$', '')
+            WHEN role = 'universal' THEN regexp_replace(folder, '/zero(/[^/]+)?$', '')
             WHEN file = 'model_optim_rng.pt' THEN regexp_replace(folder, '/[^/]+$', '')
             ELSE folder
         END AS checkpoint,

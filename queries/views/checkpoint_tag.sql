@@ -1,7 +1,7 @@
 /*---
 title = "Every checkpoint: what it should hold, what it holds, and whether a run can resume from it"
-doc   = "width is the number of data-parallel ranks and parallel that of model-parallel ones, as the files say; expected is the number of shard files that makes. named: a tag file points to it. complete: every expected file is there and whole. settled: named, or not newer than what the tag file names; a checkpoint that is not settled may have been in the making when the run ended."
-reads = ["checkpoint_shard", "checkpoint_file"]
+doc   = "width is the number of data-parallel ranks and parallel that of model-parallel ones, as the files say; expected is the number of shard files that makes, with the layers, experts and parameters beside them (see checkpoint_absent). named: a tag file points to it. complete: every expected file is there and whole. settled: named, or not newer than what the tag file names; a checkpoint that is not settled may have been in the making when the run ended."
+reads = ["checkpoint_shard", "checkpoint_file", "checkpoint_absent"]
 materialize = true
 [returns]
 run_id = "VARCHAR"
@@ -62,7 +62,22 @@ b      | c/t_universal | c    | t_universal | universal |    | complete |       
 """
 expect = """
 tag         | zero_stage | expected | present | complete
-t_universal |            | 1        | 1       | true
+t_universal |            | 2        | 2       | true
+"""
+[[case]]
+name = "a pipeline's layer is missing beside a whole grid"
+given.checkpoint_shard = """
+source | checkpoint | root | tag | role  | mp | status   | dp_world_size
+a      | c/t        | c    | t   | model | 0  | complete | 1
+b      | c/t        | c    | t   | layer | 0  | complete |
+"""
+given.checkpoint_absent = """
+checkpoint | tag | role  | source
+c/t        | t   | layer | c/t/layer_01-model_states.pt
+"""
+expect = """
+tag | expected | present | whole | complete
+t   | 3        | 2       | 2     | false
 """
 ---*/
 WITH pointers AS (
@@ -90,8 +105,9 @@ tags AS (
         count(*) FILTER (WHERE role = 'optimizer') AS optimizers,
         count(*) FILTER (WHERE role IN ('model', 'model_shard')) AS models,
         count(*) FILTER (WHERE role = 'model_shard') AS model_shards,
-        count(*) FILTER (WHERE role IN ('optimizer', 'model', 'model_shard')) AS present,
-        count(*) FILTER (WHERE role IN ('optimizer', 'model', 'model_shard') AND status = 'complete') AS whole,
+        count(*) FILTER (WHERE role IN ('layer', 'expert', 'expert_optimizer', 'universal')) AS others,
+        count(*) FILTER (WHERE role NOT IN ('weights', 'dcp', 'other')) AS present,
+        count(*) FILTER (WHERE role NOT IN ('weights', 'dcp', 'other') AND status = 'complete') AS whole,
         bool_and(status = 'complete') AS sound
     FROM checkpoint_shard
     WHERE role <> 'tag'
@@ -99,12 +115,22 @@ tags AS (
     HAVING count(*) FILTER (WHERE role IN ('optimizer', 'model', 'model_shard')) > 0
 ),
 
+lacking AS (
+    SELECT run_id, checkpoint, count(*) AS files FROM checkpoint_absent GROUP BY run_id, checkpoint
+),
+
 counted AS (
     SELECT
-        tags.*,
+        tags.*, coalesce(lacking.files, 0) AS absent,
+        -- Megatron has more model files than tensor-parallel ranks: one per pipeline stage, too.
         CASE WHEN optimizers > 0 OR zero_stage >= 1 THEN width * parallel ELSE 0 END
-        + CASE WHEN model_shards > 0 OR (zero_stage = 3 AND optimizers > 0) THEN width * parallel ELSE parallel END AS expected
+        + CASE
+            WHEN model_shards > 0 OR (zero_stage = 3 AND optimizers > 0) THEN width * parallel
+            ELSE greatest(parallel, models)
+        END
+        + others + coalesce(lacking.files, 0) AS expected
     FROM tags
+    LEFT JOIN lacking ON tags.run_id = lacking.run_id AND tags.checkpoint = lacking.checkpoint
 ),
 
 judged AS (
@@ -120,7 +146,7 @@ judged AS (
 
 SELECT
     run_id, checkpoint, root, tag, step, zero_stage, width, parallel, expected, present, whole, optimizers, models,
-    sound AND present >= expected AS complete,
+    sound AND absent = 0 AND present >= expected AS complete,
     named_by IS NOT NULL AS named,
     named_by IS NOT NULL OR coalesce(step < named_step, FALSE)
     OR coalesce(step < max(step) OVER (PARTITION BY run_id, root), FALSE) AND named_step IS NULL AS settled,
