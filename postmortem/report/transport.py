@@ -186,5 +186,12 @@ def _pairs_said(told: Told, moved: Sequence[tuple[str, str]], ends: Sequence[str
     if not moved:
         return f"{said} No pair that both runs connect uses another transport after."
     before, after = told.values()
-    named = "; ".join(f"{a} and {b}: {_over(before[a, b])} before, {_over(after[a, b])} after" for a, b in moved[:6])
-    return f"{said} Over another transport: {named}{f'; and {len(moved) - 6} more' if len(moved) > 6 else ''}."
+    ways: dict[str, list[str]] = {}
+    for one, other in moved:
+        way = f"{_over(before[one, other])} before, {_over(after[one, other])} after"
+        ways.setdefault(way, []).append(f"{one} and {other}")
+    named = "; ".join(
+        f"{way}: {', '.join(which[:3])}{f' and {len(which) - 3} more pairs' if len(which) > 3 else ''}"
+        for way, which in sorted(ways.items(), key=lambda item: -len(item[1]))[:4]
+    )
+    return f"{said} Over another transport, of those in both: {words.number(len(moved))}. {named}."
