@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 import numpy as np
 import polars as pl
@@ -40,7 +40,7 @@ def _wide(emit: Emit, matched: pl.DataFrame, pattern: Pattern) -> pl.DataFrame:
         columns.setdefault("message", pl.col("text"))
         columns["role"] = pl.lit(emit.set.get("role", pattern.role))
         known = {c.name for c in schema.tables()[emit.table].columns}
-        further = [c for c in pattern.captures if c not in known and c != REST]
+        further = [c for c in pattern.captures if _stem(c, known) not in known and c != REST]
         if further:
             columns["detail"] = pl.struct(_detail(emit, c) for c in further).struct.json_encode()
     return matched.select(**columns)
@@ -60,11 +60,18 @@ def _shared(emit: Emit, pattern: Pattern) -> dict[str, pl.Expr]:
     if "clock" not in types:  # nothing would say that the year is missing
         columns["time"] = pl.when(pl.col("clock") != "day").then("time")
     for capture in pattern.captures:
-        if capture in types and capture not in emit.values and not (emit.table in LONG and capture in LONG[emit.table]):
-            stated = _cast(pl.col(f"capture.{capture}"), types[capture], emit.units.get(capture, ""))
-            columns[capture] = pl.coalesce(stated, columns[capture]) if capture in columns else stated
+        name = _stem(capture, types)
+        if name in types and capture not in emit.values and not (emit.table in LONG and name in LONG[emit.table]):
+            stated = _cast(pl.col(f"capture.{capture}"), types[name], emit.units.get(capture, ""))
+            columns[name] = pl.coalesce(stated, columns[name]) if name in columns else stated
     columns |= {c: pl.lit(v) for c, v in emit.set.items()}
     return columns
+
+
+def _stem(capture: str, columns: Collection[str]) -> str:
+    """The column that a capture fills: host_2 is a second place where a regex may find the host."""
+    stem = capture.rstrip("0123456789").removesuffix("_")
+    return stem if stem in columns else capture
 
 
 def _cast(text: pl.Expr, kind: str, unit: str) -> pl.Expr:

@@ -110,7 +110,10 @@ def _bare(regex: str) -> str:
 
 
 def _is_host(token: str) -> bool:
-    return token.lower() not in _NO_HOSTS and not token.endswith(("Error", "Exception", "Warning"))
+    """Not a level, a class of exception, or the number of a task (srun --label)."""
+    return (
+        not token.isdigit() and token.lower() not in _NO_HOSTS and not token.endswith(("Error", "Exception", "Warning"))
+    )
 
 
 KINDS = ("stream", "host", "pid", "task", "local_rank", "rank", "level", "logger")

@@ -128,11 +128,17 @@ def classify(name: str, message: str) -> tuple[str, str, dict[str, Any]]:
         r"out of memory|can't allocate memory|CUBLAS_STATUS_ALLOC_FAILED", message
     ):
         return "exception", "root", {}
-    if short in ("ChildFailedError", "SignalException", "KeyboardInterrupt") or _FOLLOWS.search(message):
+    if short in _FOLLOWERS or _FOLLOWS.search(message):
         return "exception", "cascade", {}
     return "exception", "root", {}
 
 
+# Exceptions of whoever waits for the process that failed: torchrun, Ray (python/ray/exceptions.py, ray/train).
+_FOLLOWERS = {
+    "ChildFailedError", "SignalException", "KeyboardInterrupt", "ProcessExitedException", "ProcessRaisedException",
+    "RendezvousClosedError", "RendezvousGracefulExitError", "ActorDiedError", "RayActorError", "ActorUnavailableError",
+    "WorkerCrashedError", "WorkerGroupError", "TrainingFailedError", "TuneError",
+}  # fmt: skip
 # Sentences of gloo (transport/tcp/pair.cc, unbound_buffer.cc), TCPStore and NCCL about a peer that is gone or silent.
 _FOLLOWS = re.compile(
     r"Connection closed by (?:peer|remote)|Connection reset by peer|Broken pipe|Timed out waiting \d+ms for"
@@ -141,6 +147,8 @@ _FOLLOWS = re.compile(
     r"|NCCL communicator was aborted|Watchdog caught collective|connection was (?:closed|reset)|got signal: "
     r"|store may have been destroyed|[Ff]ailed to recv|ncclSystemError: System call \(e\.g\. socket"
     # TCPStore's client about a server that is gone (torch/csrc/distributed/c10d/socket.cpp, TCPStore.cpp)
+    # subprocess.py, in a launcher that runs the training script as its child
+    r"|^Command '\[.*(?:\.py'|torchrun|accelerate|torch\.distributed|deepspeed).* (?:returned non-zero exit status|died with)"
     r"|Connection was likely closed|Did the remote server shutdown|store->get\(.*\) got error|Software caused connection abort"
 )
 

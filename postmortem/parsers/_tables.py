@@ -106,6 +106,58 @@ class RankMapping:
                 yield "process", {**where, **about}
 
 
+class MpiEnd:
+    """mpirun on the process that failed first, over several lines.
+
+    Open MPI and PRRTE print "Process name" and "Exit code" (orte/tools/orterun/orterun.c), Hydra and Intel MPI a box
+    (src/pm/hydra/ui/utils/uiu.c). Intel MPI prints a box for each process that it then killed itself: of those that
+    a signal ended it is not known who was first, so their number is left out.
+    """
+
+    OPENS: ClassVar[tuple[str, ...]] = ("Process name: [", "BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES")
+    FORMAT: ClassVar[str] = "schedulers.mpi_end"
+    role = "symptom"
+    _FIELD = re.compile(
+        r"^\W*(?:Process name: \[(?:\[\d+,\d+\],|\S+@\d+,)(?P<task>\d+)\]"
+        r"|(?:RANK (?P<rank>\d+) )?PID (?P<pid>\d+) RUNNING AT (?P<host>[\w.-]+)"
+        r"|(?i:exit code): +(?P<code>\d+)"
+        r"|KILLED BY SIGNAL: (?P<signal>\d+)"
+        r"|YOUR APPLICATION TERMINATED WITH THE EXIT STRING: .*\(signal (?P<string>\d+)\))"
+    )
+
+    def __init__(self, line: Line) -> None:
+        self.first, self.found = line, {k: v for k, v in self._fields(line.text).items() if v}
+
+    @classmethod
+    def open(cls, line: Line) -> MpiEnd | None:
+        """The line with the name of the process, or the head of the box."""
+        return cls(line)
+
+    @classmethod
+    def _fields(cls, text: str) -> dict[str, str | None]:
+        found = cls._FIELD.match(text)
+        return found.groupdict() if found else {}
+
+    def take(self, line: Line) -> bool:
+        """A field, or a rule of the box."""
+        fields = {k: v for k, v in self._fields(line.text).items() if v}
+        self.found |= fields
+        box = re.match(r"={5,}|= +(?:CLEANING|YOU CAN IGNORE)", line.text)
+        return bool(fields or box) and line.line - self.first.line < 12
+
+    def rows(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """One exit, where a code was stated."""
+        signal = self.found.get("signal") or self.found.get("string")
+        code = -int(signal) if signal else int(self.found["code"]) if "code" in self.found else None
+        if code is None:
+            return
+        task = self.found.get("task") or (self.found.get("rank") if "signal" not in self.found else None)
+        row: dict[str, Any] = {"kind": "exit", "role": "cascade" if code == -15 else "symptom", "code": code}
+        row |= {"task": int(task) if task else None, "message": f"ended first, exit code {code}"}
+        stated = {k: int(self.found[k]) if k == "pid" else self.found[k] for k in ("pid", "host") if k in self.found}
+        yield "event", {**self.first.carried(), **row, **stated}
+
+
 class ConfigDump:
     """DeepSpeed's dump of its effective configuration (deepspeed/runtime/config.py, print)."""
 
@@ -158,4 +210,4 @@ def flat(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
         yield path, '"(secret)"' if secret and isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-MACHINES = (ErrorTable, RankMapping, ConfigDump)
+MACHINES = (ErrorTable, RankMapping, MpiEnd, ConfigDump)

@@ -1,10 +1,12 @@
 /*---
 title    = "A process ended with an error code or by a signal"
-doc      = "What launchers say of exit codes. The launcher stops the other processes itself (SIGTERM), and DeepSpeed's exit line quotes the command started last, so a rank is named only where the launcher states it for a process that it did not stop."
+doc      = "What launchers say of exit codes. The launcher stops the other processes itself (SIGTERM, which counts only where no process ended otherwise), and DeepSpeed's exit line quotes the command started last, so a rank is named only where the launcher states it for a process that it did not stop. A process that says itself that a signal ends it counts too, unless its file goes on for several steps: then it was a helper's."
 fault    = "crash"
 severity = "fault"
-reads    = ["events", "run_summary"]
+reads    = ["events", "metrics", "run_summary"]
 summary  = "a process ended with code {code}{named}"
+[params]
+went_on = { type = "BIGINT", default = 2, doc = "Steps in the same file after a signal that buffered output alone may bring." }
 [returns]
 rank = "INTEGER"
 culprit = "BOOLEAN"
@@ -73,6 +75,25 @@ rank | culprit | code
 2    | true    | -9
 0    | false   | 1
 """
+[[case]]
+name = "a fatal error of the interpreter, and one of a helper that training outlived"
+given.run_summary = """
+world_size
+2
+"""
+given.metrics = """
+source | step
+log    | 30
+"""
+given.events = """
+kind   | role    | source | rank | code | name               | after_step | line
+signal | symptom | log    | 1    | -11  | Segmentation fault | 30         | 99
+signal | symptom | log    |      | -6   | Aborted            | 4          | 9
+"""
+expect = """
+rank | culprit | code | line
+1    | true    | -11  | 99
+"""
 ---*/
 WITH followers AS (  -- ranks that complained of a peer, and of nothing of their own
     SELECT rank
@@ -82,10 +103,17 @@ WITH followers AS (  -- ranks that complained of a peer, and of nothing of their
     HAVING bool_and(role = 'cascade')
 ),
 
+reached AS (
+    SELECT run_id, source, max(step) AS last_step FROM metrics GROUP BY run_id, source
+),
+
 ends AS (
     SELECT e.rank IN (SELECT rank FROM followers) AS followed, e.rank, e.code, e.name, e.message, e.time, e.source, e.line, coalesce(e.step, e.after_step + 1) AS step
     FROM events AS e
-    WHERE e.kind = 'exit' AND e.code <> 0 AND e.role IN ('root', 'symptom')
+    LEFT JOIN reached AS r ON e.kind = 'signal' AND e.run_id = r.run_id AND e.source = r.source
+    WHERE
+        e.code <> 0 AND e.role IN ('root', 'symptom')
+        AND (e.kind = 'exit' OR (e.kind = 'signal' AND e.code < 0 AND coalesce(r.last_step - e.after_step, 0) <= $went_on))
 )
 
 SELECT
@@ -97,4 +125,5 @@ SELECT
     coalesce(e.message, '') AS text
 FROM ends AS e
 CROSS JOIN run_summary AS s
+WHERE e.code NOT IN (-15, 143) OR NOT EXISTS (SELECT 1 FROM ends AS o WHERE o.code NOT IN (-15, 143))
 ORDER BY e.rank IS NULL, e.time NULLS LAST, e.line

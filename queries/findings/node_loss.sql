@@ -1,12 +1,15 @@
 /*---
 title    = "A host was lost"
-doc      = "The scheduler says that a host failed."
+doc      = "The scheduler, the launcher or the connection to it says that a host failed. It names no rank: those of the host did not fail by themselves."
 fault    = "crash"
-severity = "evidence"
+severity = "fault"
+weight   = 1
+confidence = "high"
 reads    = ["events"]
-summary  = "host {host}: {text}"
+summary  = "a host was lost{named}: {text}"
 [returns]
 rank = "INTEGER"
+named = "VARCHAR"
 host = "VARCHAR"
 step = "BIGINT"
 name = "VARCHAR"
@@ -22,7 +25,7 @@ node_loss | root | NODE_FAIL | 1 | 5 | words
 """
 expect = """
 rank | line | text
-1    | 5    | words
+     | 5    | words
 """
 [[case]]
 name = "something else"
@@ -32,7 +35,13 @@ external_stop | root | TIME LIMIT | 1
 """
 expect = "rank"
 ---*/
-SELECT rank, host, coalesce(step, after_step) AS step, name, time, source, line, message AS text
+SELECT
+    CAST(NULL AS INTEGER) AS rank,
+    coalesce(' (' || host || ')', '') AS named,
+    host,
+    coalesce(step, after_step) AS step,
+    name, time, source, line,
+    message AS text
 FROM events
 WHERE kind = 'node_loss'
 ORDER BY time NULLS LAST, source, line

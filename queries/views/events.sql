@@ -94,6 +94,28 @@ expect = """
 kind | time
 xid  | 950000000000000
 """
+[[case]]
+name = "a signal by its name; tasks that are ranks, and tasks of which nothing is known"
+given.rank_map = """
+run_id | task | rank | origin
+a      | 3    | 3    | task
+"""
+given.process = """
+run_id | statement
+c      | mpi_world
+"""
+given.event = """
+run_id | kind | task | name               | detail
+a      | exit | 3    | Segmentation fault |
+b      | exit | 3    | Segmentation fault |
+c      | exit | 2    |                    | {"signal": "9"}
+"""
+expect = """
+run_id | kind | rank | code
+a      | exit | 3    | -11
+b      | exit |      | -11
+c      | exit | 2    | -9
+"""
 ---*/
 WITH spans AS (  -- a day more on both sides, as zones of clocks may differ
     SELECT run_id, min("time") - 86400000000000 AS started, max("time") + 86400000000000 AS ended
@@ -113,6 +135,22 @@ pids AS (
     HAVING count(DISTINCT coalesce(p.rank, m.rank)) = 1
 ),
 
+tasks AS (  -- where labels of tasks are ranks, so are the numbers by which srun or mpirun speaks of them
+    SELECT run_id, task, min(rank) AS rank FROM rank_map WHERE origin = 'task' GROUP BY run_id, task HAVING count(DISTINCT rank) = 1
+),
+
+mpi AS (  -- DeepSpeed took its ranks from MPI (deepspeed/comm/comm.py, mpi_discovery)
+    SELECT DISTINCT run_id FROM process WHERE statement = 'mpi_world'
+),
+
+named AS (
+    SELECT v.name, v.code FROM (
+        VALUES
+        ('Killed', -9), ('Segmentation fault', -11), ('Aborted', -6), ('Bus error', -7), ('Floating point exception', -8),
+        ('Illegal instruction', -4), ('SIGKILL', -9), ('SIGSEGV', -11), ('SIGABRT', -6), ('SIGBUS', -7), ('SIGTERM', -15)
+    ) AS v (name, code)
+),
+
 resolved AS (
     SELECT
         e.run_id, e.source, e.line, e.part,
@@ -125,8 +163,9 @@ resolved AS (
         END AS time,
         CASE WHEN e.clock <> 'day' THEN e.clock WHEN e.clock = 'day' AND y.year IS NOT NULL THEN 'year' END AS clock,
         e.kind, e.role,
-        coalesce(e.rank, m.rank, pids.rank) AS rank,
-        e.local_rank, e.host, e.pid, e.attempt, e.step, e.after_step, e.name, e.code, e.bytes, e.duration, e.message, e.detail
+        coalesce(e.rank, m.rank, pids.rank, tasks.rank, CASE WHEN mpi.run_id IS NOT NULL THEN e.task END) AS rank,
+        e.local_rank, e.host, e.pid, e.attempt, e.step, e.after_step, e.name,
+        CASE WHEN e.kind IN ('exit', 'signal') THEN coalesce(e.code, -CAST(coalesce(e.detail ->> '$.signal', e.detail ->> '$.signal_1', e.detail ->> '$.signal_2', e.detail ->> '$.signal_3') AS BIGINT), named.code) ELSE e.code END AS code, e.bytes, e.duration, e.message, e.detail
     FROM event AS e
     LEFT JOIN pids ON e.run_id = pids.run_id AND e.pid = pids.pid
     LEFT JOIN rank_map AS m
@@ -134,6 +173,9 @@ resolved AS (
             e.run_id = m.run_id AND e.source = m.source AND e.local_rank IS NOT DISTINCT FROM m.local_rank
             AND e.host IS NOT DISTINCT FROM m.host AND e.task IS NOT DISTINCT FROM m.task
     LEFT JOIN run_year AS y ON e.run_id = y.run_id
+    LEFT JOIN tasks ON e.run_id = tasks.run_id AND e.task = tasks.task
+    LEFT JOIN mpi ON e.run_id = mpi.run_id
+    LEFT JOIN named ON e.name = named.name
 )
 
 SELECT

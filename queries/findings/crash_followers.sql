@@ -1,0 +1,58 @@
+/*---
+title    = "Only victims speak"
+doc      = "Processes report that another one is gone (closed connections, a dead actor, a failed child), and no record says which one failed, or how: its own log is missing or ends without a word. Nobody is named."
+fault    = "crash"
+severity = "fault"
+confidence = "low"
+reads    = ["events", "run_summary"]
+summary  = "another process is gone, as {reports} of the records say; none says which one failed first"
+[returns]
+rank = "INTEGER"
+reports = "BIGINT"
+step = "BIGINT"
+time = "BIGINT"
+source = "VARCHAR"
+line = "BIGINT"
+text = "VARCHAR"
+[[case]]
+name = "an actor died, and nothing says why"
+given.run_summary = """
+end
+unknown
+"""
+given.events = """
+kind      | role    | rank | name          | message                      | after_step | line
+exception | cascade |      | RayActorError | The actor died unexpectedly. | 8          | 5
+"""
+expect = """
+rank | reports | step | line
+     | 1       | 9    | 5
+"""
+[[case]]
+name = "a rank failed by itself, a launcher states a code, a watchdog fired, or a person stopped it"
+given.run_summary = """
+end
+failed
+"""
+given.events = """
+kind      | role    | rank | name       | message | line
+exception | cascade | 0    | Error      | closed  | 5
+exception | root    | 1    | ValueError | bad     | 6
+"""
+expect = "rank | reports | step"
+---*/
+SELECT
+    CAST(NULL AS INTEGER) AS rank,
+    count(*) OVER () AS reports,
+    coalesce(e.step, e.after_step + 1) AS step,
+    e.time, e.source, e.line,
+    concat_ws(': ', e.name, e.message) AS text
+FROM events AS e
+WHERE
+    e.kind = 'exception' AND e.role = 'cascade' AND e.name NOT IN ('KeyboardInterrupt', 'SignalException')
+    AND NOT EXISTS (SELECT 1 FROM run_summary AS s WHERE s."end" = 'completed')
+    AND NOT EXISTS (
+        SELECT 1 FROM events AS o
+        WHERE o.role = 'root' OR o.kind IN ('watchdog', 'store') OR (o.kind IN ('exit', 'signal') AND o.code <> 0)
+    )
+ORDER BY e.time NULLS LAST, e.source, e.line
