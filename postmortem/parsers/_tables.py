@@ -154,7 +154,9 @@ class MpiEnd:
         task = self.found.get("task") or (self.found.get("rank") if "signal" not in self.found else None)
         row: dict[str, Any] = {"kind": "exit", "role": "cascade" if code == -15 else "symptom", "code": code}
         row |= {"task": int(task) if task else None, "message": f"ended first, exit code {code}"}
-        stated = {k: int(self.found[k]) if k == "pid" else self.found[k] for k in ("pid", "host") if k in self.found}
+        stated: dict[str, Any] = {
+            k: int(self.found[k]) if k == "pid" else self.found[k] for k in ("pid", "host") if k in self.found
+        }
         yield "event", {**self.first.carried(), **row, **stated}
 
 
