@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import json
 import math
@@ -14,6 +15,7 @@ import tarfile
 import time
 import tomllib
 import zipfile
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -319,6 +321,40 @@ def test_distributed_checkpoint_metadata(tmp_path):
     assert issues == []
     row = tables["checkpoint_parameter"][0]
     assert (row["name"], row["file"], row["offset"], row["bytes"]) == ("w", "__0_0.distcp", 5, 7)
+
+
+# Written by torch 2.13 on two ranks: dcp.save({"w": a bfloat16 DTensor of 3 x 2, Shard(0), "lr": 1e-3}).
+DCP_METADATA = (
+    r"c-nna+iuf95Ovz52GU4KZ9f1BL@Jcjp;a&92}-Gole9{Uc&b)wd)!^sv5j|Kno3CU5G161>++fW1G7$2r{dx#@9a4<bI#0ut^TZ6t>RP9WRm"
+    r"%;9dIEt?&T7Kw$H%7OcNf<_7EfusH9pw=*@m__4+scMK{%okW>N*xG%{a&|FkLYi6mnGl)f!onirc0e{jTrCE|fCOHTLe>{Pol)(boRJEc*?"
+    r"7$17gv!n~UZ|Bx+X6C9BYs0APhzd=<N_p#=qSmhK{ci*lomjs$9kZDV5wEoJLr*j$AjMMGjh=1KYn}EKSaE16$q(4RTcaO^j+=hsW~EI(Ovj"
+    r"n<WWmL%i~L-&vnzJ+&8CxYPFLv6d+OP6W4OBX^NUDQp6T!X>*S?Cmi;oh)=O>15cF_1-YjdqRbe#`er0S{IzthmeYvFF=S*m9A-0ntl6uAJv"
+    r"In2VU`F>HD+m!;sCBo8H?ekSTkGIcoBCkwKNfSPZzfK{J&cj@(9F8NEm9hOs1V5#bHubYGe@MP_KZbR5Al24snWveyUm5l#U?2z`Nf161sLc"
+    r"b?yDc7PpVF!8G>4&^!0(>|^g&b)JXDxNe1Y=Ut!A!OmG1DabSR=6o}&Z{|>+8^N5AQa9m&R<_X-aZjs<CyC(KCq~|_c{CeZEy`hvTU=5EuAb"
+    r"!aNK3OXwxDQ;$@0|O4Z}T;`Ymv%)7skhI;}m=p{*VNCG5afxVyP&is6F^456>=VG`tMJMJsa$G(D06i=qsX*+EPW9{Dsx{??"
+)
+
+
+def test_metadata_that_torch_wrote(tmp_path):
+    path = tmp_path / ".metadata"
+    path.write_bytes(zlib.decompress(base64.b85decode(DCP_METADATA)))
+    tables, issues = rows(dcp, path, "c/.metadata")
+    assert issues == []
+    found = {(r["name"], r["file"]): r for r in tables["checkpoint_parameter"]}
+    one, two, rate = found["w", "__0_0.distcp"], found["w", "__1_0.distcp"], found["lr", "__1_0.distcp"]
+    assert one["dtype"] == two["dtype"] == "bfloat16"
+    assert one["shape"] == two["shape"] == [3, 2]
+    assert [(r["origin"], r["piece"], r["numel"]) for r in (one, two)] == [([0, 0], [2, 2], 4), ([2, 0], [1, 2], 2)]
+    assert (one["offset"], one["bytes"]) == (0, 1577)
+    assert (rate["shape"], rate["piece"]) == (None, None)
+
+
+def test_metadata_beyond_the_limits_is_no_damage(tmp_path):
+    path = tmp_path / ".metadata"
+    path.write_bytes(b"\x80\x02](" + b"N" * 2_000_000 + b"e.")
+    tables, issues = rows(dcp, path, "c/.metadata")
+    assert [issue.kind for issue in issues] == ["limit"]
+    assert tables["checkpoint_file"][0]["status"] == "complete"
 
 
 def test_items_of_a_distributed_checkpoint(tmp_path):

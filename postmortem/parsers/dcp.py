@@ -7,25 +7,26 @@ file is a file of torch.save of its own, at the offset and with the length that 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, BinaryIO
 
-from postmortem.parsers import _torch_file
+from postmortem.parsers import _dcp_metadata, _torch_file
 from postmortem.parsers._checkpoint_file import batch, checksums, is_deep, values, verdict
-from postmortem.parsers._checkpoint_rows import leaf_tensors
-from postmortem.parsers._tensors import ITEMSIZE
+from postmortem.parsers._checkpoint_rows import as_json, leaf_tensors, walk
+from postmortem.parsers._tensors import ITEMSIZE, Tensor
 from postmortem.parsers._torch_file import TorchFile, size_of_first
 from postmortem.parsers._torch_zip import Defect
-from postmortem.parsers._unpickle import Inert, Refused, load
+from postmortem.parsers._unpickle import Refused, load
 from postmortem.parsers._window import Window
-from postmortem.records import Parsed, Source
+from postmortem.records import Issue, Parsed, Source
 
 FORMAT = "dcp"
 DOC = "torch.distributed.checkpoint: .metadata and __*_*.distcp."
 
 _DATA = re.compile(r"(^|/)__\d+_\d+\.distcp$")
 _MAX_METADATA = 64 << 20
+_ZSTD = b"\x28\xb5\x2f\xfd"  # RFC 8878; torch/distributed/checkpoint/_extension.py of pytorch/pytorch
 
 
 def sniff(path: str, head: bytes) -> bool:
@@ -40,13 +41,16 @@ def parse(source: Source) -> Iterator[Parsed]:
             yield from _items(source, file)
             return
         data = file.read(_MAX_METADATA + 1)
-    defects, value = [], None
+    defects, rows = [], []
     try:
-        value, _ = load(data, classes="inert")
+        rows = _dcp_metadata.pieces(load(data, classes="inert")[0])
     except Refused as refused:
-        kind = {"truncated": "truncated", "malformed": "damaged"}.get(refused.kind, "refused")
-        defects.append(Defect(kind, f"its pickle is not read: {refused.message}", refused.offset, refused.offset + 1))
-    rows = _chunks(value)
+        message = f"its pickle is not read: {refused.message}"
+        if refused.kind == "limit":  # that of a thousand ranks is no sign of damage
+            yield Issue("limit", f"Which tensors the data files hold is not known, because {message}.")
+        else:
+            kind = {"truncated": "truncated", "malformed": "damaged"}.get(refused.kind, "refused")
+            defects.append(Defect(kind, message, refused.offset, refused.offset + 1))
     yield from batch("checkpoint_parameter", rows)
     names = len({row["name"] for row in rows})
     yield from verdict(source, "dcp_metadata", defects, deep=True, content="other", tensors=names)
@@ -56,24 +60,29 @@ def _items(source: Source, file: BinaryIO) -> Iterator[Parsed]:
     """The items of a data file; the values of their tensors where asked."""
     deep = is_deep(source)
     defects: list[Defect] = []
-    rows: list[dict[str, Any]] = []
-    position, held = 0, 0
+    tensors, held, position = 0, 0, 0
     while position < source.bytes:
         rest = source.bytes - position
         size = size_of_first(Window(file, position, rest), rest)  # type: ignore[arg-type]
         if size is None:
-            kind = "foreign" if position == 0 else "truncated"
-            defects.append(Defect(kind, "no whole file of torch.save begins here", position, source.bytes))
+            file.seek(position)
+            if file.read(4) == _ZSTD:
+                yield Issue("limit", "Its items are compressed by an extension, which is not read.", offset=position)
+            else:
+                kind = "foreign" if position == 0 else "truncated"
+                defects.append(Defect(kind, "no whole file of torch.save begins here", position, source.bytes))
             break
         window: BinaryIO = Window(file, position, size)  # type: ignore[assignment]
         found = _torch_file.read(window, size, b"PK\x03\x04")
         found.defects += checksums(window, found) if deep else []
         defects += [replace(d, offset=d.offset + position, end=d.end + position) for d in found.defects]
-        rows += _tensors(window, found, position, deep)
+        rows = list(_tensors(window, found, position, deep))
+        yield from batch("checkpoint_tensor", rows)
+        yield from batch("checkpoint_state", list(_states(found, position)))
+        tensors += len(rows)
         held += sum(record.size for record in found.records.values())
         position += size
-    yield from batch("checkpoint_tensor", rows)
-    facts = {"content": "weights", "tensors": len(rows), "storages": len(rows), "recovered_bytes": held}
+    facts = {"content": "weights", "tensors": tensors, "storages": tensors, "recovered_bytes": held}
     yield from verdict(source, "dcp", defects, deep=deep, **facts)
 
 
@@ -96,21 +105,8 @@ def _tensors(window: BinaryIO, found: TorchFile, base: int, deep: bool) -> Itera
         yield row
 
 
-def _chunks(value: Any) -> list[dict[str, Any]]:
-    """One row per stored piece: its name, its file, where in it."""
-    storage = value.attributes().get("storage_data") if isinstance(value, Inert) else None
-    if not isinstance(storage, Mapping):
-        return []
-    rows = []
-    for position, (index, info) in enumerate(storage.items()):
-        where, what = _attributes(info), _attributes(index)
-        file, offset, length = where.get("relative_path"), where.get("offset"), where.get("length")
-        if isinstance(file, str) and type(offset) is int and type(length) is int:
-            name = str(what.get("fqn", ""))
-            place = {"file": file, "offset": offset, "bytes": length}
-            rows.append({"kind": "chunk", "position": position, "name": name, **place})
-    return rows
-
-
-def _attributes(value: Any) -> Mapping[str, Any]:
-    return value.attributes() if isinstance(value, Inert) else {}
+def _states(found: TorchFile, base: int) -> Iterator[dict[str, Any]]:
+    """Settings in an item; like its tensors they have their name in .metadata only."""
+    for path, leaf in walk(found.value) if found.value is not None else []:
+        if not isinstance(leaf, Tensor):
+            yield {"key": f"{base}.{path}" if path else str(base), "value": as_json(path, leaf)}

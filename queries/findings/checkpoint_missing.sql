@@ -6,7 +6,7 @@ severity = "fault"
 kind     = "state"
 confidence = "high"
 weight   = 4
-reads    = ["checkpoint_shard", "checkpoint_tag", "checkpoint_absent", "checkpoint_parameter", "source"]
+reads    = ["checkpoint_shard", "checkpoint_tag", "checkpoint_absent"]
 summary  = "{n} checkpoint file(s) are missing: {text}"
 [returns]
 tag = "VARCHAR"
@@ -32,38 +32,6 @@ tag | role      | dp | mp | source | text
 t   | optimizer | 1  | 0  | c/t    | c/t has no optimizer states of data-parallel rank 1, model-parallel rank 0 (2 of 3 are there)
 """
 [[case]]
-name = "an index names a file that is not there"
-given.source = """
-source
-hf/model.safetensors.index.json
-hf/model-00001-of-00002.safetensors
-"""
-given.checkpoint_parameter = """
-source                          | kind | name | file
-hf/model.safetensors.index.json | file | a    | model-00001-of-00002.safetensors
-hf/model.safetensors.index.json | file | b    | model-00002-of-00002.safetensors
-"""
-expect = """
-tag | role    | dp | mp | source                              | text
-hf  | weights |    |    | hf/model-00002-of-00002.safetensors | hf/model.safetensors.index.json names hf/model-00002-of-00002.safetensors, which is missing
-"""
-[[case]]
-name = "a file of a distributed checkpoint is shorter than its metadata says"
-given.source = """
-source          | bytes
-d/__0_0.distcp  | 100
-d/__1_0.distcp  | 100
-"""
-given.checkpoint_parameter = """
-source      | kind  | name | file         | offset | bytes
-d/.metadata | chunk | a    | __0_0.distcp | 0      | 100
-d/.metadata | chunk | b    | __1_0.distcp | 60     | 50
-"""
-expect = """
-tag | role | source         | text
-d   | dcp  | d/__1_0.distcp | d/.metadata needs 110 bytes of d/__1_0.distcp, which has 100
-"""
-[[case]]
 name = "an expert of a settled checkpoint, none of one in the making"
 given.checkpoint_tag = """
 checkpoint | tag | settled | width | parallel | optimizers
@@ -71,13 +39,15 @@ c/t        | t   | true    | 0     | 0        | 0
 c/u        | u   | false   | 0     | 0        | 0
 """
 given.checkpoint_absent = """
-checkpoint | tag | role   | source                                          | why
-c/t        | t   | expert | c/t/layer_0_expert_3_mp_rank_00_model_states.pt | num_experts is 4
-c/u        | u   | expert | c/u/layer_0_expert_3_mp_rank_00_model_states.pt | num_experts is 4
+checkpoint | tag | role   | source                                          | short | why
+c/t        | t   | expert | c/t/layer_0_expert_3_mp_rank_00_model_states.pt | false | num_experts is 4
+c/u        | u   | expert | c/u/layer_0_expert_3_mp_rank_00_model_states.pt | false | num_experts is 4
+d          | d   | dcp    | d/__1_0.distcp                                  | true  | d/.metadata needs 110 bytes of it, it has 100
 """
 expect = """
 tag | role   | source                                          | text
 t   | expert | c/t/layer_0_expert_3_mp_rank_00_model_states.pt | c/t/layer_0_expert_3_mp_rank_00_model_states.pt is missing: num_experts is 4
+d   | dcp    | d/__1_0.distcp                                  | d/__1_0.distcp is too short: d/.metadata needs 110 bytes of it, it has 100
 """
 [[case]]
 name = "all there; weights kept without optimizer states of an older tag; an unsettled tag"
@@ -142,39 +112,6 @@ there AS (
 
 totals AS (
     SELECT run_id, checkpoint, role, count(*) AS files FROM wanted GROUP BY run_id, checkpoint, role
-),
-
-indexed AS (
-    SELECT DISTINCT
-        run_id, source AS named_by,
-        coalesce(nullif(regexp_extract(source, '^(.*)/[^/]*$', 1), ''), '.') AS folder,
-        file
-    FROM checkpoint_parameter
-    WHERE kind IN ('file', 'chunk') AND file IS NOT NULL
-),
-
-absent AS (
-    SELECT
-        indexed.run_id, indexed.named_by, indexed.folder,
-        CASE WHEN indexed.folder = '.' THEN indexed.file ELSE indexed.folder || '/' || indexed.file END AS path
-    FROM indexed
-    ANTI JOIN source
-        ON
-            indexed.run_id = source.run_id
-            AND source.source = CASE WHEN indexed.folder = '.' THEN indexed.file ELSE indexed.folder || '/' || indexed.file END
-),
-
--- Pieces that .metadata places beyond the end of their file.
-beyond AS (
-    SELECT
-        p.run_id, p.source AS named_by, source.source AS path, max(p."offset" + p.bytes) AS wanted, max(source.bytes) AS bytes
-    FROM checkpoint_parameter AS p
-    INNER JOIN source
-        ON
-            p.run_id = source.run_id
-            AND source.source = coalesce(nullif(regexp_extract(p.source, '^(.*/)[^/]*$', 1), ''), '') || p.file
-    WHERE p.kind = 'chunk' AND p."offset" + p.bytes > source.bytes
-    GROUP BY p.run_id, p.source, source.source
 )
 
 SELECT
@@ -188,16 +125,10 @@ INNER JOIN totals
 LEFT JOIN there
     ON lacking.run_id = there.run_id AND lacking.checkpoint = there.checkpoint AND lacking.role = there.role
 UNION ALL
-SELECT a.tag, a.role, NULL, NULL, a.source, a.source || ' is missing: ' || a.why
+SELECT
+    a.tag, a.role, NULL, NULL, a.source,
+    a.source || CASE WHEN a.short THEN ' is too short: ' ELSE ' is missing: ' END || a.why
 FROM checkpoint_absent AS a
 LEFT JOIN checkpoint_tag AS tag ON a.run_id = tag.run_id AND a.checkpoint = tag.checkpoint
 WHERE coalesce(tag.settled, TRUE)
-UNION ALL
-SELECT regexp_replace(folder, '^.*/', ''), 'weights', NULL, NULL, path, named_by || ' names ' || path || ', which is missing'
-FROM absent
-UNION ALL
-SELECT
-    regexp_extract(path, '([^/]*)/[^/]*$', 1), 'dcp', NULL, NULL, path,
-    named_by || ' needs ' || wanted || ' bytes of ' || path || ', which has ' || bytes
-FROM beyond
 ORDER BY source, role, dp, mp

@@ -5,7 +5,7 @@ fault    = "nan_inf"
 severity = "fault"
 kind     = "state"
 confidence = "high"
-reads    = ["checkpoint_shard", "checkpoint_tensor"]
+reads    = ["checkpoint_shard", "checkpoint_tensor", "checkpoint_piece"]
 summary  = "checkpoint {tag} holds values that no training can go on from: {text}"
 [returns]
 tag = "VARCHAR"
@@ -35,6 +35,20 @@ t   | 20   | 2          | p    | 64     | a: p has 3 NaN and 0 infinite of 10 el
 t   | 20   | 2          | q    | 104    | a: q has a negative second moment, -0.5
 """
 [[case]]
+name = "a piece of a distributed checkpoint; infinities may belong to a mask there, unless the name says weight"
+given.checkpoint_piece = """
+tag | step | name       | kind      | origin | nan | inf | numel | min | source         | rank | offset | end
+d   | 5    | w          | parameter | [2, 0] | 1   | 0   | 4     | 0   | d/__1_0.distcp | 1    | 704    | 720
+d   | 5    | mask       | parameter | [0, 0] | 0   | 2   | 4     | 0   | d/__0_0.distcp | 0    | 800    | 816
+d   | 5    | fc.weight  | parameter | [0, 0] | 0   | 2   | 4     | 0   | d/__0_0.distcp | 0    | 900    | 916
+d   | 5    | w.exp_avg  | exp_avg   | [0, 0] | 0   | 0   | 4     | -1  | d/__0_0.distcp | 0    | 950    | 966
+"""
+expect = """
+tag | step | shard_rank | path      | offset | text
+d   | 5    | 0          | fc.weight | 900    | d/__0_0.distcp: fc.weight at [0, 0] has 0 NaN and 2 infinite of 4 elements
+d   | 5    | 1          | w         | 704    | d/__1_0.distcp: w at [2, 0] has 1 NaN and 0 infinite of 4 elements
+"""
+[[case]]
 name = "finite, or not read; masks of the script's own may hold infinities"
 given.checkpoint_shard = """
 source | tag | tag_step | role      | rank
@@ -49,18 +63,27 @@ a      | m    | buffer | 0  | 5   | -1  | 10
 """
 expect = "tag | path"
 ---*/
+WITH held AS (
+    SELECT
+        shard.tag, shard.tag_step AS step, shard.rank, tensor.kind, tensor.path, tensor.path AS part,
+        tensor."offset", tensor."offset" + tensor.bytes AS "end", tensor.nan, tensor.inf, tensor.numel, tensor.min, tensor.source
+    FROM checkpoint_tensor AS tensor
+    INNER JOIN checkpoint_shard AS shard ON tensor.run_id = shard.run_id AND tensor.source = shard.source
+    WHERE tensor.kind IN ('parameter', 'fp32', 'exp_avg', 'exp_avg_sq', 'momentum')
+    UNION ALL
+    SELECT
+        tag, step, rank, kind, name, name || ' at ' || CAST(origin AS VARCHAR), "offset", "end", nan,
+        CASE WHEN kind <> 'parameter' OR regexp_matches(name, '\.(weight|bias)$') THEN inf ELSE 0 END, numel, min, source
+    FROM checkpoint_piece
+)
+
 SELECT
-    shard.tag, shard.tag_step AS step, shard.rank AS shard_rank, FALSE AS culprit, tensor.path,
-    tensor."offset", tensor."offset" + tensor.bytes AS "end", tensor.source,
-    tensor.source || ': ' || tensor.path
+    tag, step, rank AS shard_rank, FALSE AS culprit, path, "offset", "end", source,
+    source || ': ' || part
     || CASE
-        WHEN tensor.nan > 0 OR tensor.inf > 0
-            THEN ' has ' || tensor.nan || ' NaN and ' || tensor.inf || ' infinite of ' || tensor.numel || ' elements'
-        ELSE ' has a negative second moment, ' || tensor.min
+        WHEN nan > 0 OR inf > 0 THEN ' has ' || nan || ' NaN and ' || inf || ' infinite of ' || numel || ' elements'
+        ELSE ' has a negative second moment, ' || min
     END AS text
-FROM checkpoint_tensor AS tensor
-INNER JOIN checkpoint_shard AS shard ON tensor.run_id = shard.run_id AND tensor.source = shard.source
-WHERE
-    tensor.kind IN ('parameter', 'fp32', 'exp_avg', 'exp_avg_sq', 'momentum')
-    AND (tensor.nan > 0 OR tensor.inf > 0 OR (tensor.kind = 'exp_avg_sq' AND tensor.min < 0))
-ORDER BY tensor.source, tensor.path
+FROM held
+WHERE nan > 0 OR inf > 0 OR (kind = 'exp_avg_sq' AND min < 0)
+ORDER BY source, path, part

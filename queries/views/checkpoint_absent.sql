@@ -1,7 +1,7 @@
 /*---
 title = "Files beside the grid of data-parallel ranks that a checkpoint should hold and does not"
-doc   = "Layer files of pipelines, expert files, parameters of universal checkpoints and Megatron's model-parallel files. No index lists them, so each is wanted on evidence only, stated in why: its siblings in the same checkpoint, parameters that the other files speak of (a layer's number leads their names, runtime/pipe/module.py of deepspeedai/DeepSpeed), num_experts, the sizes in Megatron's args, or every other checkpoint of the folder that was written by as many ranks. Numbers of layers may have gaps, because layers without a state have no file; numbers of experts may not (_save_moe_checkpoint in runtime/engine.py)."
-reads = ["checkpoint_shard", "checkpoint_state", "checkpoint_parameter"]
+doc   = "Files that an index or .metadata names and that are not there, or are shorter than it says (short). And layer files of pipelines, expert files, parameters of universal checkpoints and Megatron's model-parallel files: no index lists them, so each is wanted on evidence only, stated in why: its siblings in the same checkpoint, parameters that the other files speak of (a layer's number leads their names, runtime/pipe/module.py of deepspeedai/DeepSpeed), num_experts, the sizes in Megatron's args, or every other checkpoint of the folder that was written by as many ranks. Numbers of layers may have gaps, because layers without a state have no file; numbers of experts may not (_save_moe_checkpoint in runtime/engine.py)."
+reads = ["checkpoint_shard", "checkpoint_state", "checkpoint_parameter", "source"]
 materialize = true
 [returns]
 run_id = "VARCHAR"
@@ -9,7 +9,45 @@ checkpoint = "VARCHAR"
 tag = "VARCHAR"
 role = "VARCHAR"
 source = "VARCHAR"
+short = "BOOLEAN"
 why = "VARCHAR"
+[[case]]
+name = "an index names a file that is not there"
+given.source = """
+source
+hf/model.safetensors.index.json
+hf/model-00001-of-00002.safetensors
+"""
+given.checkpoint_parameter = """
+source                          | kind | name | file
+hf/model.safetensors.index.json | file | a    | model-00001-of-00002.safetensors
+hf/model.safetensors.index.json | file | b    | model-00002-of-00002.safetensors
+"""
+expect = """
+tag | role    | source                              | short | why
+hf  | weights | hf/model-00002-of-00002.safetensors | false | hf/model.safetensors.index.json names it
+"""
+[[case]]
+name = "a file of a distributed checkpoint is shorter than its metadata says; another has no metadata"
+given.source = """
+source          | bytes
+d/__0_0.distcp  | 100
+d/__1_0.distcp  | 100
+"""
+given.checkpoint_shard = """
+source          | checkpoint | root | tag | role | file
+e/__0_0.distcp  | e          | .    | e   | dcp  | __0_0.distcp
+"""
+given.checkpoint_parameter = """
+source      | kind  | name | file         | offset | bytes
+d/.metadata | chunk | a    | __0_0.distcp | 0      | 100
+d/.metadata | chunk | b    | __1_0.distcp | 60     | 50
+"""
+expect = """
+tag | role | source         | short | why
+d   | dcp  | d/__1_0.distcp | true  | d/.metadata needs 110 bytes of it, it has 100
+e   | dcp  | e/.metadata    | false | without it no one can tell what the data files hold; it is written last
+"""
 [[case]]
 name = "a layer of one model rank, and a layer that the parameters speak of; layer 1 has no state and no file"
 given.checkpoint_shard = """
@@ -271,14 +309,53 @@ wanted AS (
     INNER JOIN files ON peers.run_id = files.run_id AND peers.other = files.checkpoint
     GROUP BY peers.run_id, peers.checkpoint, files.path
     HAVING count(*) = max(peers.others)
+),
+
+-- What an index names: in its folder, and how many bytes of it.
+named AS (
+    SELECT
+        p.run_id, p.source AS named_by, p.kind,
+        coalesce(nullif(regexp_extract(p.source, '^(.*)/[^/]*$', 1), ''), '.') AS folder,
+        coalesce(nullif(regexp_extract(p.source, '^(.*/)[^/]*$', 1), ''), '') || p.file AS path,
+        max(p."offset" + p.bytes) AS bytes
+    FROM checkpoint_parameter AS p
+    WHERE p.kind IN ('file', 'chunk') AND p.file IS NOT NULL
+    GROUP BY ALL
+),
+
+indexed AS (
+    SELECT
+        named.run_id, named.folder AS checkpoint, regexp_replace(named.folder, '^.*/', '') AS tag,
+        CASE named.kind WHEN 'chunk' THEN 'dcp' ELSE 'weights' END AS role,
+        named.path AS source, source.source IS NOT NULL AS short,
+        min(CASE
+            WHEN source.source IS NULL THEN named.named_by || ' names it'
+            ELSE named.named_by || ' needs ' || named.bytes || ' bytes of it, it has ' || source.bytes
+        END) AS why
+    FROM named
+    LEFT JOIN source ON named.run_id = source.run_id AND named.path = source.source
+    WHERE source.source IS NULL OR (named.kind = 'chunk' AND named.bytes > source.bytes)
+    GROUP BY named.run_id, named.folder, named.kind, named.path, source.source
+    UNION ALL
+    SELECT
+        run_id, checkpoint, any_value(tag), 'dcp', CASE WHEN checkpoint = '.' THEN '' ELSE checkpoint || '/' END || '.metadata', FALSE,
+        'without it no one can tell what the data files hold; it is written last'
+    FROM checkpoint_shard
+    WHERE role = 'dcp'
+    GROUP BY run_id, checkpoint
+    HAVING NOT bool_or(file = '.metadata')
 )
 
+SELECT run_id, checkpoint, tag, role, source, short, why
+FROM indexed
+UNION ALL
 SELECT
     wanted.run_id, wanted.checkpoint, any_value(shapes.tag) AS tag, any_value(wanted.role) AS role,
     CASE WHEN wanted.checkpoint = '.' THEN '' ELSE wanted.checkpoint || '/' END || wanted.path AS source,
+    FALSE AS short,
     arg_min(wanted.why, wanted.preference || wanted.why) AS why
 FROM wanted
 INNER JOIN shapes ON wanted.run_id = shapes.run_id AND wanted.checkpoint = shapes.checkpoint
 ANTI JOIN files ON wanted.run_id = files.run_id AND wanted.checkpoint = files.checkpoint AND wanted.path = files.path
 GROUP BY wanted.run_id, wanted.checkpoint, wanted.path
-ORDER BY wanted.run_id, source
+ORDER BY run_id, source

@@ -84,7 +84,7 @@ optimizer | 1  | 1  | 3
 ---*/
 WITH named AS (
     SELECT
-        run_id, source, status AS read_status, bytes,
+        run_id, source, status AS read_status, format, bytes,
         regexp_replace(source, '^.*/', '') AS file,
         coalesce(nullif(regexp_extract(source, '^(.*)/[^/]*$', 1), ''), '.') AS folder
     FROM source
@@ -103,7 +103,7 @@ roles AS (
             WHEN regexp_matches(file, '^mp_rank_\d+(_\d+)?_model_states\.pt$|^model_optim_rng\.pt$') THEN 'model'
             WHEN regexp_matches(source, '/zero/([^/]+/(fp32|exp_avg|exp_avg_sq|step)|optimizer_state)\.pt$') THEN 'universal'
             WHEN regexp_matches(file, '\.safetensors$|^pytorch_model.*\.bin$|\.index\.json$') THEN 'weights'
-            WHEN regexp_matches(file, '\.distcp$') OR file = '.metadata' THEN 'dcp'
+            WHEN regexp_matches(file, '\.distcp$') OR (file = '.metadata' AND format IN ('dcp', 'empty')) THEN 'dcp'
             ELSE 'other'
         END AS role
     FROM named
@@ -184,6 +184,7 @@ SELECT
     role, dp, mp,
     -- Axes of deepspeed's topology: data before model (runtime/pipe/topology.py); pipeline stages come before both.
     CAST(CASE
+        WHEN role = 'dcp' THEN TRY_CAST(nullif(regexp_extract(file, '^__(\d{1,7})_', 1), '') AS INTEGER)
         WHEN role NOT IN ('optimizer', 'model_shard') OR dp IS NULL THEN NULL
         WHEN parallel = 1 THEN dp
         WHEN stages = 1 THEN dp * parallel + mp

@@ -1,6 +1,6 @@
 /*---
 title = "Every checkpoint: what it should hold, what it holds, and whether a run can resume from it"
-doc   = "width is the number of data-parallel ranks and parallel that of model-parallel ones, as the files say; expected is the number of shard files that makes, with the layers, experts and parameters beside them (see checkpoint_absent). named: a tag file points to it. complete: every expected file is there and whole. settled: named, or not newer than what the tag file names; a checkpoint that is not settled may have been in the making when the run ended."
+doc   = "width is the number of data-parallel ranks and parallel that of model-parallel ones, as the files say; expected is the number of shard files that makes, with the layers, experts and parameters beside them (see checkpoint_absent). A distributed checkpoint (.metadata) is all of its files. named: a tag file points to it. complete: every expected file is there and whole. settled: named, or with .metadata, which is written last, or not newer than what the tag file names; a checkpoint that is not settled may have been in the making when the run ended."
 reads = ["checkpoint_shard", "checkpoint_file", "checkpoint_absent"]
 materialize = true
 [returns]
@@ -65,6 +65,23 @@ tag         | zero_stage | expected | present | complete
 t_universal |            | 2        | 2       | true
 """
 [[case]]
+name = "a distributed checkpoint, and one that was in the making"
+given.checkpoint_shard = """
+source        | checkpoint | root | tag | tag_step | role | file         | status
+d/.metadata   | d          | .    | d   | 5        | dcp  | .metadata    | complete
+d/__0_0.distcp | d         | .    | d   | 5        | dcp  | __0_0.distcp | complete
+e/__0_0.distcp | e         | .    | e   | 6        | dcp  | __0_0.distcp | complete
+"""
+given.checkpoint_absent = """
+checkpoint | tag | role | short | source
+e          | e   | dcp  | false | e/.metadata
+"""
+expect = """
+tag | expected | present | whole | complete | settled
+d   | 2        | 2       | 2     | true     | true
+e   | 2        | 1       | 1     | false    | false
+"""
+[[case]]
 name = "a pipeline's layer is missing beside a whole grid"
 given.checkpoint_shard = """
 source | checkpoint | root | tag | role  | mp | status   | dp_world_size
@@ -72,8 +89,8 @@ a      | c/t        | c    | t   | model | 0  | complete | 1
 b      | c/t        | c    | t   | layer | 0  | complete |
 """
 given.checkpoint_absent = """
-checkpoint | tag | role  | source
-c/t        | t   | layer | c/t/layer_01-model_states.pt
+checkpoint | tag | role  | short | source
+c/t        | t   | layer | false | c/t/layer_01-model_states.pt
 """
 expect = """
 tag | expected | present | whole | complete
@@ -101,27 +118,34 @@ tags AS (
             coalesce(max(dp_world_size), 0),
             coalesce(max(dp + 1) FILTER (WHERE role IN ('optimizer', 'model_shard')), 0)
         ) AS width,
-        greatest(coalesce(max(mp_world_size), 1), coalesce(max(mp + 1), 1)) AS parallel,
+        CASE
+            WHEN bool_or(role IN ('optimizer', 'model', 'model_shard'))
+                THEN greatest(coalesce(max(mp_world_size), 1), coalesce(max(mp + 1), 1))
+            ELSE 0
+        END AS parallel,
         count(*) FILTER (WHERE role = 'optimizer') AS optimizers,
         count(*) FILTER (WHERE role IN ('model', 'model_shard')) AS models,
         count(*) FILTER (WHERE role = 'model_shard') AS model_shards,
-        count(*) FILTER (WHERE role IN ('layer', 'expert', 'expert_optimizer', 'universal')) AS others,
-        count(*) FILTER (WHERE role NOT IN ('weights', 'dcp', 'other')) AS present,
-        count(*) FILTER (WHERE role NOT IN ('weights', 'dcp', 'other') AND status = 'complete') AS whole,
+        count(*) FILTER (WHERE role IN ('layer', 'expert', 'expert_optimizer', 'universal', 'dcp')) AS others,
+        count(*) FILTER (WHERE role NOT IN ('weights', 'other')) AS present,
+        count(*) FILTER (WHERE role NOT IN ('weights', 'other') AND status = 'complete') AS whole,
+        bool_or(file = '.metadata') AS described,
         bool_and(status = 'complete') AS sound
     FROM checkpoint_shard
     WHERE role <> 'tag'
     GROUP BY run_id, checkpoint
-    HAVING count(*) FILTER (WHERE role IN ('optimizer', 'model', 'model_shard')) > 0
+    HAVING count(*) FILTER (WHERE role IN ('optimizer', 'model', 'model_shard', 'dcp')) > 0
 ),
 
 lacking AS (
-    SELECT run_id, checkpoint, count(*) AS files FROM checkpoint_absent GROUP BY run_id, checkpoint
+    SELECT run_id, checkpoint, count(*) AS parts, count(*) FILTER (WHERE NOT short) AS files
+    FROM checkpoint_absent
+    GROUP BY run_id, checkpoint
 ),
 
 counted AS (
     SELECT
-        tags.*, coalesce(lacking.files, 0) AS absent,
+        tags.*, coalesce(lacking.parts, 0) AS absent,
         -- Megatron has more model files than tensor-parallel ranks: one per pipeline stage, too.
         CASE WHEN optimizers > 0 OR zero_stage >= 1 THEN width * parallel ELSE 0 END
         + CASE
@@ -148,7 +172,7 @@ SELECT
     run_id, checkpoint, root, tag, step, zero_stage, width, parallel, expected, present, whole, optimizers, models,
     sound AND absent = 0 AND present >= expected AS complete,
     named_by IS NOT NULL AS named,
-    named_by IS NOT NULL OR coalesce(step < named_step, FALSE)
+    named_by IS NOT NULL OR coalesce(described, FALSE) OR coalesce(step < named_step, FALSE)
     OR coalesce(step < max(step) OVER (PARTITION BY run_id, root), FALSE) AND named_step IS NULL AS settled,
     named_by
 FROM judged
