@@ -64,6 +64,8 @@ class Store:
         for run in runs:
             self._check(run)
         connection = duckdb.connect(config={"autoinstall_known_extensions": False, "autoload_known_extensions": False})
+        # DuckDB draws a bar over stdout where __main__ has no file, as under `python -c`.
+        connection.execute("SET enable_progress_bar = false")
         for name, table in schema.tables().items():
             parts = [str(part) for run in runs for part in sorted((self.path / run / name).glob("*.parquet"))]
             if parts:

@@ -21,6 +21,7 @@ class MemorySession(Session):
     def __init__(self, batches: Iterable[tuple[str, Batch]]) -> None:
         self.runs = ["run"]
         self.connection = duckdb.connect(config={"threads": 1})  # small tables: more threads only cost
+        self.connection.execute("SET enable_progress_bar = false")
         register(self.connection)
         self._made = set(schema.tables())
         parts: dict[str, list[pa.Table]] = {}

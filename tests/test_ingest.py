@@ -165,3 +165,13 @@ def test_killed_at_any_moment_and_run_again_gives_the_same_store(tmp_path: Path,
         assert all(manifest["sources"] for manifest in finished)  # a manifest is whole or absent
     subprocess.run([*command, str(tmp_path / "killed")], check=True, timeout=120, **quiet)
     assert contents(tmp_path / "killed") == contents(tmp_path / "clean")
+
+
+def test_duckdb_draws_no_bar_over_the_output(tmp_path: Path) -> None:
+    """It does by default under `python -c`, where __main__ has no file."""
+    code = "import sys; from pathlib import Path; from postmortem.store import Store; c = Store(Path(sys.argv[1])).connect([]); "
+    ask = "print(c.execute(\"SELECT current_setting('enable_progress_bar')\").fetchall())"
+    said = subprocess.run(
+        [sys.executable, "-c", code + ask, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert said.stdout == "[(False,)]\n"
