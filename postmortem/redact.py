@@ -8,13 +8,14 @@ from typing import Any
 
 MASK = "[secret]"
 
-_WORDS = r"(?:pass(?:word|wd|phrase)?|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credentials?|auth)"
+_WORDS = r"(?:pass(?:word|wd|phrase)?|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|(?:wandb|account|signing|encryption|license|ssh)[_-]?key|credentials?|auth)"
 _SECRET_KEY = re.compile(rf"(?i)(?:^|[_.\-]){_WORDS}(?:$|[_.\-])|(?:password|passwd|apikey|accesskey)$")
 # Words that hold "token" or "key" and are settings of training, not secrets.
 _HARMLESS = re.compile(
     r"(?i)tokens|tokeniz|max_.*token|token_(?:id|type|len|count|embed)|(?:bos|eos|pad|unk|mask|sep|cls)_token"
 )
-# Shapes that issuers document: AWS, GitHub, GitLab, Hugging Face, Slack, Google, OpenAI and Anthropic, npm, PyPI, JWT.
+# Shapes that issuers document: AWS, GitHub, GitLab, Hugging Face, Slack, Google, OpenAI and Anthropic, npm, Docker,
+# Weights & Biases, PyPI, JWT.
 _SHAPES = (
     r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
     r"\bgh[pousr]_[A-Za-z0-9]{20,}\b",
@@ -25,13 +26,20 @@ _SHAPES = (
     r"\bAIza[\w\-]{30,}",
     r"\bsk-[\w\-]{20,}",
     r"\bnpm_[A-Za-z0-9]{30,}\b",
+    r"\bdckr_pat_[\w\-]{20,}",
+    r"\bwandb_v\d_\w{20,}",
     r"\bpypi-[\w\-]{30,}",
     r"\beyJ[\w\-]{8,}\.[\w\-]{8,}\.[\w\-]*",
 )
 _SHAPE = re.compile("|".join(_SHAPES))
 _PEM = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL)
-_URL_LOGIN = re.compile(r"(?i)\b([a-z][a-z0-9+.\-]{0,20}://)[^\s/@:'\"]*:[^\s/@'\"]+@")
+_URL_LOGIN = re.compile(r"(?i)\b([a-z][a-z0-9+.\-]{0,20}://)[^\s/@:'\"]*:[^\s/'\"]{1,256}@")
 _HEADER = re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9+/=._~\-]{8,}")
+_COOKIE = re.compile(r"(?i)\b((?:set-)?cookie\s{0,3}:)[^\n'\"]+")
+# Query parameters of signed addresses: AWS and Google (X-Amz-Signature, X-Goog-Signature), Azure (sig).
+_SIGNED = re.compile(r"(?i)([?&](?:sig|[\w\-]{0,16}signature|[\w\-]{0,16}security-token)=)[^&\s'\"]+")
+# Bare keys of 40 hexadecimal digits look like commits; behind these words they are keys.
+_LOGIN_KEY = re.compile(r"(?i)\b((?:wandb\s{1,3}login|password)\b[^\n]{0,40}?\s)[0-9a-f]{40}\b")
 # key=value, key: value, "key": "value", --key value, '--key', 'value'; lengths are bounded to stay linear
 _PAIR = re.compile(
     r"(?i)(?<![\w.\-])(?P<key>[\w.\-]{0,64}"
@@ -52,6 +60,9 @@ def secrets(text: str) -> str:
     text = _PEM.sub(MASK, text)
     text = _URL_LOGIN.sub(rf"\1{MASK}@", text)
     text = _HEADER.sub(rf"\1 {MASK}", text)
+    text = _COOKIE.sub(rf"\1 {MASK}", text)
+    for shape in (_SIGNED, _LOGIN_KEY):
+        text = shape.sub(rf"\1{MASK}", text)
     return _PAIR.sub(_mask_pair, _SHAPE.sub(MASK, text))
 
 
@@ -73,10 +84,19 @@ _IPV6 = re.compile(
 )
 _MAC = re.compile(r"(?i)\b(?:[0-9a-f]{2}:){5}[0-9a-f]{2}\b")
 # Endings that Python modules do not have; hosts under other endings are replaced when the run names them.
-_FQDN = re.compile(
-    r"(?i)(?<![\w.\-])(?:[a-z0-9\-]{1,63}\.){1,6}(?:com|net|org|edu|gov|local|internal|lan|corp|cluster|cloud)\b"
+_DOMAIN = r"(?:\.[a-z0-9\-]{1,63}){0,6}\.(?:com|net|org|edu|gov|local|internal|lan|corp|cluster|cloud)\b"
+_FQDN = re.compile(rf"(?i)(?<![\w.\-])[a-z0-9\-]{{1,63}}{_DOMAIN}")
+_AWS_HOST = re.compile(rf"(?i)\b(ip(?:-\d{{1,3}}){{4}})\b(?:{_DOMAIN})?")
+_LOGIN = re.compile(r"(?<![\w.@\-])([A-Za-z_][\w.\-]{0,31})@([A-Za-z][\w\-]{0,62})(?![\w@]|\.\w)")
+_PATH = re.compile(
+    r"(?:(?<![\w./<])|(?<=file://))/(?:[\w.@+\-]+/)+[\w.@+\-]*"
+    r"|\b[A-Za-z]:\\{1,2}(?:[^\\\s'\"]+\\{1,2})*[^\\\s'\"]+"
+    r"|(?<![\\\w])\\\\{1,2}[\w.\-]+(?:\\{1,2}[\w.$\-]+)+"
 )
-_PATH = re.compile(r"(?<![\w.:/<])/(?:[\w.@+\-]+/)+[\w.@+\-]*|\b[A-Za-z]:\\(?:[^\\\s'\"]+\\)+[^\\\s'\"]*")
+_HOST_SETTING = re.compile(
+    r"(?i)\b(?:master[_-]?addr(?:ess)?|rdzv[_-]?endpoint|hostname|nodename|slurmd_nodename|slurm_launch_node_ipaddr)"
+    r"['\"]?\s{0,3}(?:[=:\s]|,\s?\"(?:before|after|value)\":)\s{0,3}['\"]?([a-z][\w\-]{1,62})"
+)
 _PUBLIC = re.compile(
     r"/(?:(?:site|dist)-packages|lib/python[\d.]+)/"
 )  # what stands behind it is the library's own layout
@@ -95,11 +115,12 @@ class Redactor:
     def __init__(self, hosts: Iterable[str] = (), users: Iterable[str] = (), *, names: bool = True) -> None:
         self.names = names
         self._alias: dict[tuple[str, str], str] = {}
-        known = {h: "host" for h in hosts if h not in _NO_HOST} | {u: "user" for u in users if len(u) > 1}
+        known = {h.lower(): "host" for h in hosts if h not in _NO_HOST}
+        known |= {u: "user" for u in users if len(u) > 1 and u.lower() not in known}
         self._known = known
-        words = sorted(known, key=lambda word: (-len(word), word))
-        either = "|".join(map(re.escape, words)) or r"(?!)"
-        self._words = re.compile(rf"(?<![A-Za-z0-9])(?:{either})(?![A-Za-z0-9])")
+        machines, people = (_either(word for word in known if known[word] == kind) for kind in ("host", "user"))
+        self._machines = re.compile(rf"(?i)(?<![a-z0-9])({machines})(?![a-z0-9])(?:{_DOMAIN})?")
+        self._people = re.compile(rf"(?<![A-Za-z0-9])(?:{people})(?![A-Za-z0-9])")
         for word in sorted(known):
             self.alias(known[word], word)
 
@@ -120,8 +141,14 @@ class Redactor:
         text = _MAC.sub(lambda m: self.alias("address", m[0]), text)
         text = _IPV4.sub(lambda m: self.alias("address", m[0]), text)
         text = _IPV6.sub(lambda m: self.alias("address", m[0]), text)
-        text = self._words.sub(lambda m: self.alias(self._known[m[0]], m[0]), text)
+        text = _LOGIN.sub(self._login, text)
+        text = self._machines.sub(lambda m: self.alias("host", m[1].lower()), text)
+        text = self._people.sub(lambda m: self.alias("user", m[0]), text)
+        text = _AWS_HOST.sub(lambda m: self.alias("host", m[1].lower()), text)
         return _FQDN.sub(lambda m: self.alias("host", m[0]), text)
+
+    def _login(self, match: re.Match[str]) -> str:
+        return f"{self.alias('user', match[1])}@{self.alias('host', match[2].lower())}"
 
     def _path(self, match: re.Match[str]) -> str:
         path = match[0]
@@ -155,6 +182,16 @@ def _mapping(value: Mapping[Any, Any], change: Callable[[str], str]) -> dict[str
         holds = is_secret(str(key)) or (key in {"before", "after", "value"} and is_secret(named))
         out[change(str(key))] = MASK if holds and isinstance(item, str | int | float) else _walk(item, change)
     return out
+
+
+def _either(words: Iterable[str]) -> str:
+    """A pattern of any of the words, longest first; it never matches where there are none."""
+    return "|".join(re.escape(word) for word in sorted(words, key=lambda word: (-len(word), word))) or r"(?!)"
+
+
+def hosts_in(texts: Iterable[str]) -> set[str]:
+    """Host names that settings in the texts give away (MASTER_ADDR=..., --rdzv_endpoint=...:29400)."""
+    return {match[1] for text in texts for match in _HOST_SETTING.finditer(text)}
 
 
 def users_in(texts: Iterable[str]) -> set[str]:

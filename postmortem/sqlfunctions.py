@@ -10,7 +10,7 @@ from postmortem.waits import cycle_ranks
 if TYPE_CHECKING:
     import duckdb
 
-_CHANGE = "STRUCT(place BIGINT, before DOUBLE, after DOUBLE, ratio DOUBLE, transient BOOLEAN)[]"
+_CHANGE = "STRUCT(place BIGINT, before DOUBLE, after DOUBLE, ratio DOUBLE, transient BOOLEAN, lasts BOOLEAN)[]"
 _GROWTH = (
     "STRUCT(kind VARCHAR, slope DOUBLE, low DOUBLE, high DOUBLE, n BIGINT, rise DOUBLE, why VARCHAR, "
     "first_half_slope DOUBLE, second_half_slope DOUBLE)"
@@ -49,6 +49,7 @@ def _change_points(values: Sequence[float]) -> list[dict[str, Any]]:
             "after": p.after,
             "ratio": p.ratio,
             "transient": p.transient,
+            "lasts": p.lasts,
         }
         for p in change_points(values)
     ]

@@ -140,3 +140,35 @@ def test_bloom_slows_down_by_five_percent(shared, reference_bloom):
     (cut,) = stats.optimal_partition(np.log(seconds), 1e-4)
     assert first < cut <= last
     assert stats.judge_ratio(stats.ratio_of_medians(calm, slow)).word == "undecided"
+
+
+def test_bloom_slowdown_is_a_change_point_once_it_lasts_for_five_steps(shared):
+    """The calm lines around 31219 and the two slow ones, repeated: four of them are too few, five are dated."""
+    text = (shared / "data/stats/tr11-176B-ml.iterlines.log").read_text()
+    seconds = {
+        int(step): float(s) for step, s in re.findall(r"iteration\s+(\d+)/.*?time per iteration \(s\): ([\d.]+)", text)
+    }
+    calm = np.array([seconds[step] for step in sorted(seconds) if 31000 < step < 32000])
+    slow = np.array([seconds[42783], seconds[42784]])
+    assert stats.change_points(calm) == []  # the spike of the loss is none of the step time
+    assert stats.change_points(np.r_[calm, np.resize(slow, 4)]) == []
+    (found,) = stats.change_points(np.r_[calm, np.resize(slow, 5)])
+    assert found.index == len(calm)
+
+
+def test_bloom_slowdown_of_a_hundred_steps_is_sized(shared, reference_bloom):
+    """Levels of the lines around 42782, with the scatter of the lines around 31219."""
+    text = (shared / "data/stats/tr11-176B-ml.iterlines.log").read_text()
+    seconds = {
+        int(step): float(s) for step, s in re.findall(r"iteration\s+(\d+)/.*?time per iteration \(s\): ([\d.]+)", text)
+    }
+    around = np.array([value for step, value in seconds.items() if 31000 < step < 32000])
+    drawn = np.random.default_rng(1).choice(around / np.median(around), (2, 100))
+    levels = np.median([[seconds[42780], seconds[42781]], [seconds[42783], seconds[42784]]], axis=1)
+    calm, slow = levels[:, None] * drawn
+    (found,) = stats.change_points(np.r_[calm, slow])
+    assert (found.index, found.lasts, found.transient) == (100, True, False)
+    assert found.ratio == pytest.approx(reference_bloom["throughput_drop_ratio"], abs=0.002)
+    judged = stats.compare_step_times(calm, slow)
+    assert judged.judgement.word == "slower"
+    assert judged.ratio.low <= reference_bloom["throughput_drop_ratio"] <= judged.ratio.high

@@ -134,6 +134,7 @@ def _side(run: Steps, side: Side, scale: float) -> dict[str, Any]:
                 "after_seconds": point.after * scale,
                 "ratio": point.ratio,
                 "transient": point.transient,
+                "lasts": point.lasts,
             }
             for point in side.changes
         ],

@@ -11,7 +11,7 @@ from typing import Any
 from postmortem import console
 from postmortem.errors import PostmortemError
 from postmortem.query import Session
-from postmortem.redact import Redactor, users_in
+from postmortem.redact import Redactor, hosts_in, users_in
 from postmortem.report.data import Data, cleaned, gather
 from postmortem.report.words import printable
 
@@ -90,7 +90,8 @@ def _sessions(session: Session) -> dict[str, Session]:
 
 def _redactor(document: Mapping[str, Any], views: Mapping[str, Session]) -> Redactor:
     hosts = {row["host"] for view in views.values() for row in view.rows("hosts")}
-    return Redactor(hosts, users_in([json.dumps(document, default=str)]))
+    said = [json.dumps(document, default=str)]
+    return Redactor({*hosts, *hosts_in(said)}, users_in(said))
 
 
 def _save(path: Path, text: str) -> None:

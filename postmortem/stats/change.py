@@ -33,6 +33,10 @@ LEAST_STEPS = 5  # steps that a level must last to be found from few steps
 PARTS = 10  # stretches whose medians show how much the level wanders by itself
 PARTS_LEVEL = 0.8  # upper limit of that scatter which is believed: it comes from few stretches
 BEYOND = 5.0  # standard errors, slow wandering included, that a change must exceed: its place was chosen
+SWING = math.log(1.09)  # smaller changes come and go on machines that are shared: 8 % for 150 steps on average, ...
+QUIET = 5.0  # standard deviations of single steps: a change this clear does not come from what makes steps scatter
+LONG = 240  # ... where a run that switched once holds both levels this long by chance in 1 of 25
+SHARP = 0.7  # part of a change that the 30 steps before and behind it must show: a run that wanders has no such edge
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,8 @@ class ChangePoint:
     """The first step of a new level (`index`), the levels, and the range that holds the step at 95 %.
 
     `transient`: levels come and go: a later one is back within the margin of the level before, or the level after
-    was there before.
+    was there before. `lasts`: the change is large, or both levels held so long that neighbours on a shared machine are
+    no better explanation; a single small switch in a short run may be either.
     """
 
     index: int
@@ -50,6 +55,7 @@ class ChangePoint:
     low_index: int
     high_index: int
     transient: bool
+    lasts: bool = True
 
 
 def change_points(x: ArrayLike, *, margin: float = 0.03) -> list[ChangePoint]:
@@ -229,11 +235,19 @@ def describe(y: Floats, cuts: list[int], margin: float) -> list[ChangePoint]:
             low_index=cut + low,
             high_index=cut + high,
             transient=False,
+            lasts=_lasts(y[edges[place] : cut], y[cut : edges[place + 2]]),
         )
         back = any(abs(level - levels[place]) < margin for level in levels[place + 2 :])
         again = any(abs(level - levels[place + 1]) < margin for level in levels[:place])
         points.append(replace(point, transient=back or again))
     return points
+
+
+def _lasts(left: Floats, right: Floats) -> bool:
+    """Tell whether two neighbouring levels are more than the swings and the wandering of a shared machine."""
+    shift, edge = _shift(left, right), _shift(left[-BIN:], right[:BIN])
+    clear = min(SWING, QUIET * max(spread(left), spread(right)))
+    return shift >= LARGE or (edge >= SHARP * shift and (shift >= clear or min(len(left), len(right)) >= LONG))
 
 
 def location_interval(left: ArrayLike, right: ArrayLike) -> tuple[int, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -93,7 +93,7 @@ def _between(ordinary: NDArray[np.bool_], start: int, end: int) -> NDArray[np.in
 def _at(point: ChangePoint, places: NDArray[np.intp]) -> ChangePoint:
     """Return the change point with indexes of the whole run instead of its ordinary steps."""
     index, low, high = (int(places[i]) for i in (point.index, point.low_index, point.high_index))
-    return ChangePoint(index, point.before, point.after, point.ratio, low, high, point.transient)
+    return replace(point, index=index, low_index=low, high_index=high)
 
 
 def compare_step_times(
@@ -108,10 +108,11 @@ def compare_step_times(
 
     `before`, `after`: one value per step in step order, the maximum over ranks. `scheduled`: masks of the
     steps that are no ordinary ones (checkpoint, evaluation, profiler, after a restart). A run whose level
-    changed once is compared by the level it ended with; where levels come and go, no typical step exists.
+    changed once for good is compared by the level it ended with; where levels come and go, no typical step exists.
     """
     left, right = split_run(before, scheduled[0]), split_run(after, scheduled[1])
-    unsettled = len(left.changes) + len(right.changes) > 1
+    found = (*left.changes, *right.changes)
+    unsettled = len(found) > 1 or not all(point.lasts for point in found)
     if unsettled:
         parts = [np.asarray(x, dtype=np.float64)[side.ordinary] for x, side in ((before, left), (after, right))]
     else:

@@ -1,6 +1,6 @@
 /*---
 title    = "Steps take longer from one step on"
-doc      = "A lasting change of the job's step time (max over ranks), found by change point analysis; a slow start and stretches that pass are left out. It names no rank: all ranks slow down alike."
+doc      = "A lasting change of the job's step time (max over ranks), found by change point analysis; a slow start and stretches that pass are left out, and so is a single small change in a short run (see step_time_open). It names no rank: all ranks slow down alike."
 fault    = "throughput"
 severity = "fault"
 weight   = 1
@@ -95,6 +95,6 @@ LEFT JOIN (
     FROM rank_step_times
     GROUP BY step
 ) AS r ON r.step = steps[c.place]
-WHERE c.ratio >= $least AND NOT c.transient
+WHERE c.ratio >= $least AND c.lasts AND NOT c.transient
 ORDER BY c.ratio DESC
 LIMIT 1

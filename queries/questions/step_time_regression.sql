@@ -9,6 +9,7 @@ before = "DOUBLE"
 after = "DOUBLE"
 ratio = "DOUBLE"
 transient = "BOOLEAN"
+lasts = "BOOLEAN"
 [[case]]
 name = "no change"
 given.step_times = """
@@ -28,6 +29,6 @@ changes AS (
     SELECT run_id, steps, unnest(found) AS c FROM series
 )
 
-SELECT run_id, steps[c.place] AS step, c.before, c.after, c.ratio, c.transient
+SELECT run_id, steps[c.place] AS step, c.before, c.after, c.ratio, c.transient, c.lasts
 FROM changes
 ORDER BY run_id, step
