@@ -86,6 +86,7 @@ class Pattern:
         captures: names of its groups.
         emit: what it turns into; empty where keeping the line is enough.
         attempt: a match starts the next attempt of the job.
+        exact: the regex, or `pairs` of what is emitted, asks for certain digits.
     """
 
     id: str
@@ -97,6 +98,7 @@ class Pattern:
     emit: tuple[Emit, ...]
     samples: tuple[Sample, ...]
     attempt: bool
+    exact: bool
 
 
 @cache
@@ -142,16 +144,21 @@ def _whole(raw: Mapping[str, Any], parts: Mapping[str, str]) -> Mapping[str, Any
 
 def _pattern(file: str, raw: Mapping[str, Any]) -> Pattern:
     contains = raw.get("contains", ())
+    regex, emit = (
+        ascii_classes(raw["regex"]),
+        tuple(_emit(e) for e in ([raw] if "table" in raw else []) + raw.get("also", [])),
+    )
     return Pattern(
         id=f"{file}.{raw['name']}",
         role=raw.get("role", "context"),
         contains=(contains,) if isinstance(contains, str) else tuple(contains),
         starts=tuple(raw.get("starts", ())),
-        regex=ascii_classes(raw["regex"]),
+        regex=regex,
         captures=tuple(re.compile(raw["regex"]).groupindex),
-        emit=tuple(_emit(e) for e in ([raw] if "table" in raw else []) + raw.get("also", [])),
+        emit=emit,
         samples=tuple(_sample(s) for s in raw.get("sample", [])),
         attempt=raw.get("attempt", False),
+        exact=any(map(names_digits, [regex, *(e.pairs for e in emit)])),
     )
 
 
@@ -169,6 +176,11 @@ def ascii_classes(regex: str) -> str:
             at += len(step)
         out.append(step)
     return "".join(out)
+
+
+def names_digits(regex: str) -> bool:
+    """Whether an expression asks for certain digits (`status=5`, `[1-9]`), not only for any."""
+    return bool(re.search(r"[0-9]", re.sub(r"\\.|0-9|\(\?P<\w+>|\{[0-9]*,?[0-9]*\}", "", regex)))
 
 
 def _emit(raw: Mapping[str, Any]) -> Emit:

@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from postmortem import schema
 from postmortem.formats import LONG, REST, SIZE, UNITS, Emit, Pattern, names
+from postmortem.parsers import _shapes
+from postmortem.parsers._match import Match
+from postmortem.parsers._text import Ints
 
 CARRIED = ("line", "part", "time", "clock", "rank", "local_rank", "task", "host", "pid", "attempt", "after_step")
 """Columns of a record that its rows take over, where their table has them."""
@@ -20,18 +25,22 @@ _UNIT_TAIL = re.compile(r"_(gb|gib|mb|mib|kb|kib|bytes)$")
 _TAIL_UNITS = {"gb": "GB", "gib": "GiB", "mb": "MB", "mib": "MiB", "kb": "KB", "kib": "KiB", "bytes": "bytes"}
 
 
-def rows(pattern: Pattern, matched: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
-    """Yield (table, rows) for records that a pattern matched.
+def rows(found: Match, lines: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
+    """Yield (table, rows) for the records that a pattern has.
 
     Args:
-        pattern: the pattern.
-        matched: columns of CARRIED, `text`, and `capture.<name>` (text) for every capture.
+        found: the records.
+        lines: columns of CARRIED and `text` of all records of the block.
     """
-    for emit in pattern.emit:
+    if not found.pattern.emit:
+        return
+    captures = found.captures.rename(lambda name: f"capture.{name}")
+    matched = lines.select(*CARRIED, "text")[found.at].hstack(captures)
+    for emit in found.pattern.emit:
         if emit.table in LONG:
-            yield from _long(emit, matched, pattern)
+            yield from _long(emit, matched, found)
         else:
-            yield emit.table, _wide(emit, matched, pattern)
+            yield emit.table, _wide(emit, matched, found.pattern)
 
 
 def _wide(emit: Emit, matched: pl.DataFrame, pattern: Pattern) -> pl.DataFrame:
@@ -100,96 +109,94 @@ def amount(text: pl.Expr, unit: str) -> pl.Expr:
     return pl.when(value * factor < 2.0**61).then(value * factor)
 
 
-def _long(emit: Emit, matched: pl.DataFrame, pattern: Pattern) -> Iterator[tuple[str, pl.DataFrame]]:
-    """One row per value: first (row number, spelling, value, unit), then the record's columns beside them."""
-    parts = []
-    for capture, name in emit.values.items():
-        at = matched[f"capture.{capture}"].is_not_null().arg_true()
-        values = matched[f"capture.{capture}"].drop_nulls()
-        parts.append(
-            pl.DataFrame({"at": at, "value_": values}).with_columns(
-                name_=pl.lit(name), unit_=pl.lit(emit.units.get(capture, ""))
-            )
-        )
+@dataclass(frozen=True, slots=True, eq=False)
+class Values:
+    """Printed values.
+
+    Attributes:
+        at: the record of each value, as its place among the matched ones.
+        of: what is said of each value, as a row of `said`.
+        text: each value as it was printed.
+        said: columns name and unit, as printed.
+    """
+
+    at: Ints
+    of: Ints
+    text: pl.Series
+    said: pl.DataFrame
+
+    def filter(self, mask: npt.NDArray[np.bool_]) -> Values:
+        """Some of them."""
+        return Values(self.at[mask], self.of[mask], self.text.filter(pl.Series(mask)), self.said)
+
+
+def _long(emit: Emit, matched: pl.DataFrame, found: Match) -> Iterator[tuple[str, pl.DataFrame]]:
+    """One row per value: its name and amount, and the record's columns beside them."""
+    parts = [_captured(matched[f"capture.{c}"], name, emit.units.get(c, "")) for c, name in emit.values.items()]
     if emit.pairs:
-        rest = f"capture.{REST}" if REST in pattern.captures else "text"
-        parts.append(_pairs(emit, matched[rest]))
+        parts.append(_pairs(emit, matched, found))
     if not parts:  # name and value are the same for every record
-        yield emit.table, matched.select(**_shared(emit, pattern))
+        yield emit.table, matched.select(**_shared(emit, found.pattern))
         return
-    found_ = pl.concat([part.select("at", "name_", "value_", "unit_") for part in parts])
-    if found_.is_empty():
+    values = _together(parts)
+    if not len(values.at):
         return
-    shared = matched.select(**_shared(emit, pattern))
-    for table, found in _finished(emit.table, found_):
-        rows_ = shared[found["at"]].hstack(found.drop("at"))
+    shared = matched.select(**_shared(emit, found.pattern))
+    for table, at, columns in _finished(emit.table, values, found.of):
+        rows_ = shared[at].hstack(columns)
         yield table, rows_.with_columns(carry_=True) if emit.carry else rows_
 
 
-def _pairs(emit: Emit, rest: pl.Series) -> pl.DataFrame:
-    """(row number, spelling, value, unit) of every pair in every text.
-
-    Lines that one statement prints differ in their values only, so most texts are read by the shape of another one.
-    """
-    parts = []
-    at = pl.Series("at", np.arange(len(rest), dtype=np.uint32))
-    for _ in range(_SHAPES if emit.table in _NUMERIC and len(rest) > _FEW else 0):
-        shape = _shape(emit, str(rest[0]))
-        if shape is None:
-            break
-        regex, found = shape
-        groups = rest.to_frame("t").select(pl.col("t").str.extract_groups(regex)).unnest("t")
-        fits = groups.to_series(0).is_not_null()
-        if fits.any():
-            parts += _by_shape(found, groups.filter(fits), at.filter(fits))
-        at, rest = at.filter(~fits), rest.filter(~fits)
-        if not len(rest):
-            break
-    if len(rest):
-        parts.append(_one_by_one(emit, rest, at))
-    return pl.concat(parts).sort("at", maintain_order=True) if len(parts) > 1 else parts[0]
+def _together(parts: list[Values]) -> Values:
+    if len(parts) == 1:
+        return parts[0]
+    before = np.cumsum([0, *(part.said.height for part in parts)])
+    return Values(
+        np.concatenate([part.at for part in parts]),
+        np.concatenate([part.of + start for part, start in zip(parts, before, strict=False)]),
+        pl.concat([part.text for part in parts]),
+        pl.concat([part.said for part in parts]),
+    )
 
 
-_SHAPES, _FEW = 3, 50
-_NUMERIC = ("metric", "phase_time", "memory")
-_VALUE = r"([-+]?(?:[0-9]+\.?[0-9]*(?:[eE][-+]?[0-9]+)?|\.[0-9]+|nan|NaN|NAN|inf(?:inity)?|Inf(?:inity)?|INF))"
+def _captured(text: pl.Series, name: str, unit: str) -> Values:
+    at = np.flatnonzero(text.is_not_null().to_numpy())
+    return Values(at, np.zeros(len(at), np.int64), text.drop_nulls(), pl.DataFrame({"name": [name], "unit": [unit]}))
 
 
-def _shape(emit: Emit, text: str) -> tuple[str, list[tuple[str, str]]] | None:
-    """A regex with a group for each value of `text` and everything else literal, and (spelling, unit) of each group."""
-    regex, end, found = "^", 0, []
-    for match in re.finditer(emit.pairs, text):
-        groups = match.groupdict()
-        if not groups["value"] or not re.fullmatch(_VALUE, groups["value"]):
-            return None
-        regex += re.escape(text[end : match.start("value")]) + _VALUE
-        end = match.end("value")
-        found.append((groups["name"], groups.get("unit") or emit.unit))
-    if not found or re.search(r"[0-9]", text[end:]):
-        return None
-    return regex.replace(r"\-", "-") + re.escape(text[end:]).replace(r"\-", "-") + "$", found
+def _pairs(emit: Emit, matched: pl.DataFrame, found: Match) -> Values:
+    """Every pair in every record; the forms of the records say where they stand."""
+    if REST not in found.places:
+        rest = f"capture.{REST}" if REST in found.pattern.captures else "text"
+        return _one_by_one(emit, matched[rest])
+    within = found.places[REST]
+    counts, places = _shapes.repeated(within, emit.pairs)
+    first, counts = (np.cumsum(counts) - counts)[found.of], counts[found.of]
+    at = np.repeat(np.arange(len(counts)), counts)
+    of = np.arange(len(at)) + np.repeat(first - np.cumsum(counts) + counts, counts)
+    starts = (found.starts + within.at[found.of])[at]
+    text = places["value"].read(found.data, starts, of)
+    if (places["name"].at < 0).all():
+        return Values(at, of, text, _said(emit, {name: place.text for name, place in places.items()}))
+    said = _said(emit, {name: place.read(found.data, starts, of) for name, place in places.items()})
+    return Values(at, np.arange(len(at)), text, said)
 
 
-def _by_shape(found: list[tuple[str, str]], groups: pl.DataFrame, at: pl.Series) -> list[pl.DataFrame]:
-    return [
-        pl.DataFrame({"at": at, "value_": groups.to_series(place)}).select(
-            "at", name_=pl.lit(name), value_="value_", unit_=pl.lit(unit)
-        )
-        for place, (name, unit) in enumerate(found)
-    ]
-
-
-def _one_by_one(emit: Emit, rest: pl.Series, rows: pl.Series) -> pl.DataFrame:
+def _one_by_one(emit: Emit, rest: pl.Series) -> Values:
     hits = rest.str.extract_all(emit.pairs)
-    at = np.repeat(rows.to_numpy(), hits.list.len().fill_null(0).to_numpy())
+    at = np.repeat(np.arange(len(rest)), hits.list.len().fill_null(0).to_numpy())
     texts = hits.explode(empty_as_null=False, keep_nulls=False)
     groups = texts.to_frame("t").select(pl.col("t").str.extract_groups(emit.pairs)).unnest("t")
-    unit = pl.coalesce("unit", pl.lit(emit.unit)) if "unit" in groups.columns else pl.lit(emit.unit)
-    return (
-        groups.select(name_="name", value_="value", unit_=unit)
-        .with_columns(at=at)
-        .select("at", "name_", "value_", "unit_")
+    return Values(at, np.arange(len(at)), groups["value"], _said(emit, groups.to_dict()))
+
+
+def _said(emit: Emit, groups: Mapping[str, pl.Series]) -> pl.DataFrame:
+    unit = (
+        groups["unit"].fill_null(emit.unit)
+        if "unit" in groups
+        else pl.Series([emit.unit]).new_from_index(0, len(groups["name"]))
     )
+    return pl.DataFrame({"name": groups["name"], "unit": unit})
 
 
 def plain(name: str) -> str:
@@ -203,44 +210,75 @@ def _renamed(spelling: pl.Series, known: Mapping[str, str]) -> pl.Series:
     return spelling.replace_strict(names, default=None, return_dtype=pl.String)
 
 
-def _finished(table: str, found: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
-    """Name and convert the values of a long table; memory that was printed among metrics moves to its table."""
+def _finished(table: str, values: Values, of: Ints) -> Iterator[tuple[str, Ints, pl.DataFrame]]:
+    """(table, record of each row, name and value); memory that was printed among metrics moves to its table."""
     if table == "metric":
-        yield from _metrics(found)
+        yield from _metrics(values, of)
         return
     name_column, value_column = LONG[table]
+    name = values.said["name"]
     if table in ("phase_time", "memory"):
-        factor = pl.col("unit_").replace_strict(UNITS, default=1.0, return_dtype=pl.Float64)
-        value = (number(pl.col("value_")) * factor).round().cast(pl.Int64, strict=False)
-        name = _renamed(found["name_"], names()["phase" if table == "phase_time" else "memory"])
+        factors = np.array([UNITS.get(unit, 1.0) for unit in values.said["unit"]])
+        value = _whole(values, factors)
+        name = _renamed(name, names()["phase" if table == "phase_time" else "memory"])
     else:
-        value = pl.col("value_").str.strip_chars()
+        value = values.text.str.strip_chars()
         if table == "config":
             value = value.map_elements(json.dumps, return_dtype=pl.String)
-        name = found["name_"]
-    found = found.select("at", name.alias(name_column), value.alias(value_column))
-    yield table, found.filter(pl.col(value_column).is_not_null())
+    yield _kept(table, values, {name_column: name[values.of], value_column: value}, value)
 
 
-def _metrics(found: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
-    spellings = {s: _memory_kind(s, u) for s, u in found.select("name_", "unit_").unique().iter_rows()}
-    if any(spellings.values()):
-        factors = {s: kind[1] for s, kind in spellings.items() if kind}
-        kinds = {s: kind[0] for s, kind in spellings.items() if kind}
-        is_memory = pl.col("name_").is_in(list(kinds))
-        size = number(pl.col("value_")) * pl.col("name_").replace_strict(factors, default=None, return_dtype=pl.Float64)
-        kind = pl.col("name_").replace_strict(kinds, default=None, return_dtype=pl.String)
-        memory = found.filter(is_memory).select("at", kind=kind, bytes=size.round().cast(pl.Int64, strict=False))
-        yield "memory", memory.filter(pl.col("bytes").is_not_null())
-        found = found.filter(~is_memory)
-    seconds = {u: UNITS[u] / 1e9 for u in _NANOSECONDS}
-    value = number(pl.col("value_"))
-    if (found["unit_"] != "").any():
-        value = value * pl.col("unit_").replace_strict(seconds, default=1.0, return_dtype=pl.Float64)
-    found = found.select("at", _renamed(found["name_"], names()["metric"]).alias("name"), value=value, text="value_")
-    found = found.filter(pl.col("value").is_not_null())
-    repeated = found.select(pl.struct("at", "name").is_duplicated()).to_series()
-    yield "metric", found.unique(["at", "name"], keep="last", maintain_order=True) if repeated.any() else found
+def _whole(values: Values, factors: npt.NDArray[np.float64]) -> pl.Series:
+    """Numbers in the stored unit."""
+    return (_numbers(values.text) * pl.Series(factors[values.of])).round().cast(pl.Int64, strict=False)
+
+
+def _numbers(text: pl.Series) -> pl.Series:
+    return text.to_frame("t").select(number(pl.col("t"))).to_series()
+
+
+def _kept(
+    table: str, values: Values, columns: Mapping[str, pl.Series], value: pl.Series
+) -> tuple[str, Ints, pl.DataFrame]:
+    """What is no number gives no row."""
+    frame = pl.DataFrame(columns)
+    if not value.null_count():
+        return table, values.at, frame
+    known = value.is_not_null()
+    return table, values.at[known.to_numpy()], frame.filter(known)
+
+
+def _metrics(values: Values, of: Ints) -> Iterator[tuple[str, Ints, pl.DataFrame]]:
+    kinds = [_memory_kind(name, unit) for name, unit in values.said.iter_rows()]
+    if any(kinds):
+        is_memory = np.array([kind is not None for kind in kinds])[values.of]
+        memory = values.filter(is_memory)
+        size = _whole(memory, np.array([kind[1] if kind else 0.0 for kind in kinds]))
+        kind = pl.Series([kind and kind[0] for kind in kinds], dtype=pl.String)
+        yield _kept("memory", memory, {"kind": kind[memory.of], "bytes": size}, size)
+        values = values.filter(~is_memory)
+    value = _numbers(values.text)
+    if (values.said["unit"] != "").any():
+        seconds = np.array([UNITS[unit] / 1e9 if unit in _NANOSECONDS else 1.0 for unit in values.said["unit"]])
+        value = value * pl.Series(seconds[values.of])
+    name = _renamed(values.said["name"], names()["metric"])[values.of]
+    table, at, frame = _kept("metric", values, {"name": name, "value": value, "text": values.text}, value)
+    last = _last(at, frame["name"], None if len(values.said) == len(values.at) else of)
+    yield (table, at, frame) if last is None else (table, at[last], frame.filter(pl.Series(last)))
+
+
+def _last(at: Ints, name: pl.Series, of: Ints | None) -> npt.NDArray[np.bool_] | None:
+    """Which values are the last of their name in their record, or None if all are.
+
+    Records of one form (`of`) repeat the same names, so one record of each says whether any does.
+    """
+    if of is not None:
+        one = np.isin(at, np.unique(of, return_index=True)[1])
+        sample = pl.DataFrame({"at": at[one], "name": name.filter(pl.Series(one))})
+        if not sample.is_duplicated().any():
+            return None
+    frame = pl.DataFrame({"at": at, "name": name})
+    return frame.select(pl.struct("at", "name").is_last_distinct()).to_series().to_numpy()
 
 
 def _memory_kind(spelling: str, unit: str) -> tuple[str, float] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -55,9 +56,12 @@ _INNER = (
     # a rank in words: DeepSpeed's log_dist, and what trainers print
     r"(?:\[(?:[Rr]ank|RANK)[ =:_]?(?P<rank_words>-?\d+)\]:? ?)?"
 )
-_STAMPS = ascii_classes(
-    rf"{_STAMP}{_ZONE}?|\d{{3,4}} \d\d:\d\d:\d\d(?:\.\d+)?|[A-Z][a-z]{{2}} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+| \d{{4}}\b)?"
+_STAMPS = re.compile(
+    ascii_classes(
+        rf"{_STAMP}{_ZONE}?|\d{{3,4}} \d\d:\d\d:\d\d(?:\.\d+)?|[A-Z][a-z]{{2}} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+| \d{{4}}\b)?"
+    )
 )
+_ZONED = re.compile(ascii_classes(_ZONE) + "$")
 # A bare word with a colon in front of a record is a host only if what follows is a lead-in that no message starts with.
 _HOST_TOKEN = ascii_classes(r"^([A-Za-z0-9][\w.-]*): ")
 _HOST_STRONG = ascii_classes(
@@ -71,22 +75,22 @@ _SRUN = ascii_classes(r"^ *\d+: ")
 
 @dataclass(slots=True)
 class LeadIns:
-    """The lead-ins that one file was found to use so far."""
+    """The lead-ins that one file was found to use so far; names of hosts have 0 for every digit."""
 
     hosts: set[str] = field(default_factory=set)
     srun: bool = False
 
-    def learn(self, raw: pl.Series) -> None:
-        """Look at a block of raw lines for host names and srun labels in front of lines."""
-        found = raw.filter(raw.str.contains(_HOST_STRONG)).str.extract(_HOST_TOKEN).drop_nulls().unique()
+    def learn(self, shapes: pl.Series, counts: pl.Series) -> None:
+        """Look at the shapes of a block's lines, and how often each occurs, for host names and srun labels."""
+        found = shapes.filter(shapes.str.contains(_HOST_STRONG)).str.extract(_HOST_TOKEN).drop_nulls().unique()
         self.hosts.update(h for h in found.to_list() if _is_host(h))
-        listed = raw.filter(raw.str.contains("pdsh |Running on the following workers: ")).to_list()
+        listed = shapes.filter(shapes.str.contains("pdsh |Running on the following workers: ")).to_list()
         for line in listed:
             for names in _HOST_LIST.findall(line):
                 self.hosts.update(h for h in names.split(",") if h and h.lower() not in _NO_HOSTS)
-        labelled = int(raw.str.contains(_SRUN).sum() or 0)
+        labelled = int(counts.filter(shapes.str.contains(_SRUN)).sum())
         # A label stands on nearly every line; a list of numbered items does not fill a log.
-        self.srun = self.srun or (labelled >= 2 and labelled > 0.8 * int((raw.str.len_bytes() > 0).sum() or 0))
+        self.srun = self.srun or (labelled >= 2 and labelled > 0.8 * int(counts.filter(shapes != "").sum()))
 
     def regexes(self) -> tuple[str, str]:
         """(One round of lead-ins with named groups, up to two rounds without groups); each piece may be absent."""
@@ -117,65 +121,52 @@ def _is_host(token: str) -> bool:
 
 
 KINDS = ("stream", "host", "pid", "task", "local_rank", "rank", "level", "logger")
-_HOLE = "\ue000"  # stands for a stamp in the shape of a lead-in
+_PLACES = {
+    "time": pl.String,
+    "time.at": pl.Int64,
+    **{f"{k}.{side}": pl.Int64 for k in KINDS for side in ("at", "size")},
+}
 
 
-def split(lines: pl.DataFrame, leadins: LeadIns) -> pl.DataFrame:
-    """Replace column `raw` by `prefix`, `text`, `time` (text) and one text column per kind of thing in KINDS.
+def split(forms: pl.DataFrame, leadins: LeadIns) -> pl.DataFrame:
+    """Divide records into lead-ins and message.
 
-    Lead-ins of one file differ in little but their stamps: stamps are cut out, and each shape is read once.
+    Args:
+        forms: columns shape, start (byte offset in the shape) and raw (the record, with 0 for every digit).
+        leadins: what the file was found to use.
+
+    Returns columns shape, start, prefix, text; the stamp as `time` (with 0 for every digit) and its byte offset
+    `time.at` from `start`; for each of KINDS `<kind>.at` and its length in bytes `<kind>.size`; null where there is none.
     """
     regex, twice = leadins.regexes()
-    prefix = lines.select(pl.col("raw").str.extract(twice, 0).fill_null("").alias("prefix"))["prefix"]
-    lines = lines.with_columns(prefix, text=pl.col("raw").str.strip_prefix(prefix))
-    led = prefix.str.len_bytes() > 0
-    if not led.any():
-        return lines.drop("raw").with_columns(pl.lit(None, pl.String).alias(c) for c in ("time", *KINDS))
-    some = (
-        prefix.filter(led)
-        .to_frame("prefix")
-        .select(
-            "prefix",
-            time=pl.col("prefix").str.extract(_STAMPS, 0),
-            shape=pl.col("prefix").str.replace_all(_STAMPS, _HOLE),
-        )
-    )
-    known = _shapes(some.unique("shape", keep="first").select("shape", "prefix"), regex)
-    some = some.with_columns(again=some["shape"].str.count_matches(_HOLE, literal=True) > 1)
-    if some["again"].any():
-        some = some.with_columns(time=pl.when("again").then(_best_stamp(prefix.filter(led))).otherwise("time"))
-    some = some.join(known, on="shape", how="left", maintain_order="left").select("time", *KINDS)
-    if led.all():
-        return lines.drop("raw").hstack(some)
-    some = some.with_columns(at=led.arg_true())
-    everyone = pl.DataFrame({"at": pl.int_range(lines.height, dtype=pl.UInt32, eager=True)})
-    return lines.drop("raw").hstack(everyone.join(some, on="at", how="left", maintain_order="left").drop("at"))
-
-
-def _best_stamp(prefix: pl.Series) -> pl.Series:
-    """Of several stamps the one with a zone, else the innermost: it was made nearest to the writer."""
-    stamps = prefix.str.extract_all(_STAMPS)
-    frame = stamps.to_frame("s").select(
-        pl.coalesce(
-            pl.col("s").list.eval(pl.element().filter(pl.element().str.contains(_ZONE + "$"))).list.first(),
-            pl.col("s").list.last(),
-        )
-    )
-    return frame.to_series()
-
-
-def _shapes(examples: pl.DataFrame, regex: str) -> pl.DataFrame:
-    """Read one lead-in of each shape: columns shape and KINDS. The innermost statement about the writer wins."""
+    forms = forms.with_columns(prefix=pl.col("raw").str.extract(twice, 0).fill_null(""))
+    forms = forms.with_columns(text=pl.col("raw").str.strip_prefix(pl.col("prefix"))).drop("raw")
     compiled = re.compile(regex)
-    rows = [{"shape": shape, **_read(prefix, compiled)} for shape, prefix in examples.iter_rows()]
-    return pl.DataFrame(rows, schema={"shape": pl.String, **dict.fromkeys(KINDS, pl.String)})
+    rows = [{"prefix": prefix, **_read(prefix, compiled)} for prefix in forms["prefix"].unique().to_list()]
+    places = pl.DataFrame(rows, schema={"prefix": pl.String, **_PLACES})
+    return forms.join(places, on="prefix", how="left", maintain_order="left")
 
 
-def _read(prefix: str, regex: re.Pattern[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    while prefix and (match := regex.match(prefix)) and match.end():
-        found |= {name.rsplit("_", 1)[0]: value for name, value in match.groupdict().items() if value}
+def _read(prefix: str, regex: re.Pattern[str]) -> dict[str, int | str]:
+    """Where the lead-ins state what; the innermost statement about the writer wins."""
+    found: dict[str, int | str] = {}
+    size = _bytes_before(prefix)
+    if stamps := list(_STAMPS.finditer(prefix)):
+        # Of several stamps the one with a zone, else the innermost: it was made nearest to the writer.
+        stamp = next((stamp for stamp in stamps if _ZONED.search(stamp[0])), stamps[-1])
+        found |= {"time": stamp[0], "time.at": size(stamp.start())}
+    at = 0
+    while at < len(prefix) and (match := regex.match(prefix[at:])) and match.end():
+        for name, value in match.groupdict().items():
+            if value:
+                kind, start = name.rsplit("_", 1)[0], size(at + match.start(name))
+                found |= {f"{kind}.at": start, f"{kind}.size": len(value.encode())}
+        at += match.end()
         if match["logger_c"]:
             break
-        prefix = prefix[match.end() :]
     return found
+
+
+def _bytes_before(text: str) -> Callable[[int], int]:
+    """Characters -> bytes."""
+    return (lambda at: at) if text.isascii() else (lambda at: len(text[:at].encode()))

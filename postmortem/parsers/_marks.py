@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-import polars as pl
 import pyarrow as pa
+
+from postmortem.parsers._text import Ints
 
 
 class Marks:
@@ -16,10 +17,9 @@ class Marks:
         self.codes = np.full(rows, -1, np.int32)
         self.names: dict[tuple[str, str], int] = {}
 
-    def set(self, at: pl.Series, name: str, role: str) -> None:
+    def set(self, at: Ints, name: str, role: str) -> None:
         """Mark records by row number."""
-        rows = at.to_numpy()
-        self.codes[rows] = np.where(self.codes[rows] < 0, self._code(name, role), self.codes[rows])
+        self.codes[at] = np.where(self.codes[at] < 0, self._code(name, role), self.codes[at])
 
     def set_one(self, at: int, name: str, role: str) -> None:
         """Mark one record."""

@@ -2,55 +2,111 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from postmortem.formats import Pattern
+from postmortem.parsers import _shapes
+from postmortem.parsers._text import Ints
 
 LONGEST = 1 << 16
 """Characters of a record that patterns look at; a longer one is kept whole, but a pattern sees only its head."""
 
 
-class Match(NamedTuple):
-    """Records that a pattern has: their row numbers, and a column `capture.<name>` of text for each capture."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Match:
+    """Records that a pattern has.
+
+    Attributes:
+        pattern: the pattern.
+        at: row numbers of the records.
+        captures: a column of text for each capture.
+        starts: byte of the block where the message of each record begins.
+        places: where the captures stand in the forms of these records; empty if every record was tried by itself.
+        of: the form of each record, as a row of `places`.
+    """
 
     pattern: Pattern
-    at: pl.Series
+    at: Ints
     captures: pl.DataFrame
+    data: bytes
+    starts: Ints
+    places: Mapping[str, _shapes.Places]
+    of: Ints
 
 
-def match(text: pl.Series, patterns: Sequence[Pattern], others: tuple[str, ...] = ()) -> tuple[list[Match], list[int]]:
+def match(
+    text: pl.Series, texts: _shapes.Texts, patterns: Sequence[Pattern], others: tuple[str, ...] = ()
+) -> tuple[list[Match], list[int]]:
     """Find the pattern of each text; where several match, the first in order has it.
 
     Returns the matches, and the numbers of the texts that contain one of the literals `others`.
     """
-    if (text.str.len_bytes() > LONGEST).any():
-        text = text.str.head(LONGEST)
-    candidates = _candidates(text, _literals(tuple(patterns), others))
-    taken = np.zeros(len(text), np.bool_)
+    forms = texts.forms
+    if (forms.str.len_bytes() > LONGEST).any():
+        forms = forms.str.head(LONGEST)
+    candidates = _candidates(forms, _literals(tuple(patterns), others))
+    settled, taken = np.zeros(len(forms), np.bool_), np.zeros(len(texts.of), np.bool_)
     found = []
     for pattern in patterns:
-        hits = [candidates[literal] for literal in pattern.contains if literal in candidates]
-        hits += [np.flatnonzero(text.str.starts_with(literal).to_numpy()) for literal in pattern.starts]
-        if not hits:
+        at = _suspects(pattern, forms, candidates)
+        at = at[~settled[at]]
+        if not len(at):
             continue
-        at = np.unique(np.concatenate(hits)) if len(hits) > 1 else hits[0]
-        at = at[~taken[at]]
-        if len(at) and (result := _captures(pattern, text[at], at)):
+        if not pattern.exact:
+            at = at[forms[at].str.contains(pattern.regex).to_numpy()]
+            settled[at] = True
+        rows, place = texts.having(at)
+        free = ~taken[rows]
+        rows, place = rows[free], place[free]
+        if pattern.exact:
+            result = _tested(pattern, text, texts, rows)
+        else:
+            result = _placed(pattern, forms[at], texts, rows, place)
+        if len(result.at):
             found.append(result)
-            taken[result.at.to_numpy()] = True
-    also = [candidates[literal] for literal in others if literal in candidates]
-    return found, np.unique(np.concatenate(also)).tolist() if also else []
+            taken[result.at] = True
+    also = [candidates[literal] for literal in map(_shapes.masked_text, others) if literal in candidates]
+    return found, texts.having(np.unique(np.concatenate(also)))[0].tolist() if also else []
+
+
+def _suspects(pattern: Pattern, forms: pl.Series, candidates: dict[str, Ints]) -> Ints:
+    literals = map(_shapes.masked_text, pattern.contains)
+    hits = [candidates[literal] for literal in literals if literal in candidates]
+    hits += [
+        np.flatnonzero(forms.str.starts_with(_shapes.masked_text(literal)).to_numpy()) for literal in pattern.starts
+    ]
+    return np.unique(np.concatenate(hits)) if hits else np.empty(0, np.int64)
+
+
+def _tested(pattern: Pattern, text: pl.Series, texts: _shapes.Texts, rows: Ints) -> Match:
+    """Records of which each has to be tried, because the pattern asks for certain digits."""
+    some = text[rows].str.head(LONGEST).to_frame("t")
+    groups = some.select(pl.col("t").str.extract_groups(f"(?P<whole_>{pattern.regex})")).unnest("t")
+    hit = groups["whole_"].is_not_null()
+    rows = rows[hit.to_numpy()]
+    captures = groups.filter(hit).select(pattern.captures)
+    return Match(pattern, rows, captures, texts.data, texts.starts[rows], {}, rows)
+
+
+def _placed(pattern: Pattern, forms: pl.Series, texts: _shapes.Texts, rows: Ints, of: Ints) -> Match:
+    """Records whose form matches, so that it says where the captures stand."""
+    starts = texts.starts[rows]
+    if not pattern.captures or not pattern.emit or not len(rows):
+        return Match(pattern, rows, pl.DataFrame(height=len(rows)), texts.data, starts, {}, of)
+    places = _shapes.captured(forms, pattern.regex)
+    captures = pl.DataFrame({name: places[name].read(texts.data, starts, of) for name in pattern.captures})
+    return Match(pattern, rows, captures, texts.data, starts, places, of)
 
 
 @cache
 def _literals(patterns: tuple[Pattern, ...], others: tuple[str, ...]) -> list[str]:
-    return sorted({literal for p in patterns for literal in p.contains}.union(others))
+    return sorted({_shapes.masked_text(text) for text in [*others, *(t for p in patterns for t in p.contains)]})
 
 
 def _candidates(text: pl.Series, literals: list[str]) -> dict[str, npt.NDArray[np.int64]]:
@@ -77,18 +133,3 @@ def _candidates(text: pl.Series, literals: list[str]) -> dict[str, npt.NDArray[n
 def _distinct(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Rows are in order; a literal may occur in a text several times."""
     return rows[np.concatenate(([True], rows[1:] != rows[:-1]))]
-
-
-def _captures(pattern: Pattern, text: pl.Series, at: npt.NDArray[np.int64]) -> Match | None:
-    if not pattern.captures or not pattern.emit:
-        at = at[text.str.contains(pattern.regex).to_numpy()]
-        return Match(pattern, pl.Series("at", at), pl.DataFrame(height=len(at))) if len(at) else None
-    regex = f"(?P<whole_>{pattern.regex})"
-    groups = text.to_frame("text").select(pl.col("text").str.extract_groups(regex)).unnest("text")
-    hit = groups["whole_"].is_not_null()
-    if not hit.any():
-        return None
-    captures = groups.select(pl.col(name).alias(f"capture.{name}") for name in pattern.captures)
-    if hit.all():
-        return Match(pattern, pl.Series("at", at), captures)
-    return Match(pattern, pl.Series("at", at[hit.to_numpy()]), captures.filter(hit))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
@@ -11,9 +12,8 @@ import polars as pl
 from postmortem.formats import ascii_classes
 from postmortem.parsers import _leadins
 from postmortem.parsers._read import Block
+from postmortem.parsers._text import PADDING, Ints
 
-LONGEST_LINE = 1 << 24
-"""Parts that a physical line can have: far more than carriage returns or glued records give one block."""
 _GLUED = ascii_classes(  # lead-ins that no message contains, in the middle of a text
     r"(\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] \[(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)\] \["
     r"|\[rank\d+\]:\[[IWEF]\d{3,4} |\[rank\d+\]: Traceback \(most|\[[Rr]ank \d+\] (?:step|Step|epoch|Epoch) \d)"
@@ -26,47 +26,69 @@ _NCCL = ascii_classes(
 )
 _NCCL_FIRST = ascii_classes(r"^[A-Za-z0-9][\w.-]*:\d+:\d+ \[-?\d+\] ")
 _ANSI = re.compile(rb"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)")
+_LF, _CR = 10, 13
 
 
-def split(block: Block) -> pl.DataFrame:
-    """Physical lines and their parts between carriage returns: columns line, part, offset, raw."""
+@dataclass(frozen=True, slots=True)
+class Physical:
+    """The lines of a block, and their parts between carriage returns.
+
+    Attributes:
+        data: UTF-8 without colours, then PADDING.
+        starts, lengths: where in `data` each part stands, in bytes.
+        lines: number of the line in the file, from 1.
+        offsets: byte offset of the line in the file.
+        first: number of pieces of the block's first line that earlier blocks held.
+    """
+
+    data: bytes
+    starts: Ints
+    lengths: Ints
+    lines: Ints
+    offsets: Ints
+    first: int
+
+    def numbered(self, at: Ints) -> Ints:
+        """Which record of its line each record is, from 0; `at` are their parts."""
+        numbers = self.lines[at]
+        place = np.arange(len(numbers))
+        begins = np.concatenate(([True], numbers[1:] != numbers[:-1]))
+        count = place - np.maximum.accumulate(np.where(begins, place, 0))
+        count[numbers == self.lines[0]] += self.first
+        return count
+
+
+def split(block: Block) -> Physical:
+    """Find the lines of a block."""
     data = block.data
-    ends = np.flatnonzero(np.frombuffer(data, np.uint8) == 10)
-    offsets = np.concatenate(([0], ends + 1)) + block.offset
+    offsets = np.concatenate(([0], np.flatnonzero(np.frombuffer(data, np.uint8) == _LF) + 1)) + block.offset
     if b"\x1b" in data:
         data = _ANSI.sub(b"", data)
-    if b"\r" in data:
+    if returns := b"\r" in data:
         data = data.replace(b"\r\n", b"\n").removesuffix(b"\r")
-    text = data.decode("utf-8", "replace")
-    raw = pl.Series("raw", [text]).str.split("\n").explode()
-    lines = pl.DataFrame({"line": np.arange(block.line, block.line + len(raw)), "offset": offsets, "raw": raw})
-    if "\r" in text:
-        lines = lines.with_columns(pl.col("raw").str.split("\r")).explode("raw")
-        lines = lines.filter((pl.col("raw") != "") | pl.col("line").is_first_distinct())
-    return _numbered(lines, block.line, block.part)
+    if not data.isascii():
+        data = data.decode("utf-8", "replace").encode()
+    array = np.frombuffer(data, np.uint8)
+    ends = np.flatnonzero((array == _LF) | (array == _CR) if returns else array == _LF)
+    starts, ends = np.concatenate(([0], ends + 1)), np.concatenate((ends, [len(data)]))
+    line = np.concatenate(([0], np.cumsum(array[ends[:-1]] == _LF)))
+    if returns:  # a bar is drawn over an empty part
+        kept = (ends > starts) | np.concatenate(([True], line[1:] != line[:-1]))
+        starts, ends, line = starts[kept], ends[kept], line[kept]
+    return Physical(data + PADDING, starts, ends - starts, line + block.line, offsets[line], block.part)
 
 
-def _numbered(lines: pl.DataFrame, first: int, part: int) -> pl.DataFrame:
-    """Add column part; the first line goes on where an earlier block left it."""
-    numbers = lines["line"].to_numpy()
-    place = np.arange(len(numbers))
-    starts = np.concatenate(([True], numbers[1:] != numbers[:-1]))
-    count = place - np.maximum.accumulate(np.where(starts, place, 0))
-    count[numbers == first] += part
-    return lines.with_columns(part=pl.Series(count, dtype=pl.Int32))
-
-
-def apart(lines: pl.DataFrame, leadins: _leadins.LeadIns) -> pl.DataFrame:
-    """Records that were printed onto one line, each in a row of its own."""
-    lines = _split_at(lines, leadins, _GLUE_SIGNS, _GLUED, _GLUED)
-    return _split_at(lines, leadins, ("NCCL INFO ", "NCCL WARN "), _AFTER_ANOTHER + _NCCL, _NCCL, _NCCL_FIRST)
+def apart(forms: pl.DataFrame, leadins: _leadins.LeadIns) -> pl.DataFrame:
+    """Records that were printed onto one line, each in a row of its own (columns as `_leadins.split` gives them)."""
+    forms = _split_at(forms, leadins, _GLUE_SIGNS, _GLUED, _GLUED)
+    return _split_at(forms, leadins, ("NCCL INFO ", "NCCL WARN "), _AFTER_ANOTHER + _NCCL, _NCCL, _NCCL_FIRST)
 
 
 def _split_at(
-    lines: pl.DataFrame, leadins: _leadins.LeadIns, signs: Sequence[str], test: str, border: str, alone: str = ""
+    forms: pl.DataFrame, leadins: _leadins.LeadIns, signs: Sequence[str], test: str, border: str, alone: str = ""
 ) -> pl.DataFrame:
-    """Split the lines that contain one of `signs` and match `test`, at every match of `border`."""
-    text = lines["text"]
+    """Split the texts that contain one of `signs` and match `test`, at every match of `border`."""
+    text = forms["text"]
     suspects = text.str.contains("|".join(map(re.escape, signs))).arg_true()
     said = text[suspects]
     if alone and len(suspects):  # a record that starts with the lead-in, and holds it once, is whole
@@ -74,15 +96,12 @@ def _split_at(
         suspects, said = suspects.filter(~single), said.filter(~single)
     glued = suspects.filter(said.str.contains(test)) if len(suspects) else suspects
     if not len(glued):
-        return lines
-    marked = pl.col("text").str.replace_all(border, "\0$1").str.strip_prefix("\0")
-    held = lines[glued].select("line", "offset", "part", raw=(pl.col("prefix") + marked).str.split("\0"))
-    held = held.explode("raw").filter(pl.col("raw") != "")
-    split = _leadins.split(held, leadins).select(lines.columns)
-    keep = np.ones(lines.height, np.bool_)
+        return forms
+    marked = pl.col("text").str.replace_all(border, "\n$1").str.strip_prefix("\n")
+    held = forms[glued].select("shape", "start", raw=(pl.col("prefix") + marked).str.split("\n")).explode("raw")
+    size = pl.col("raw").str.len_bytes().cast(pl.Int64)
+    held = held.with_columns(start=pl.col("start") + (size.cum_sum() - size).over("shape", "start"))
+    pieces = _leadins.split(held.filter(pl.col("raw") != ""), leadins)
+    keep = np.ones(forms.height, np.bool_)
     keep[glued.to_numpy()] = False
-    both = pl.concat([lines.filter(pl.Series(keep)), split])
-    place = both["line"].to_numpy() * LONGEST_LINE + both["part"].to_numpy()
-    both = both[np.argsort(place, kind="stable")]
-    first, part = int(lines["line"][0]), int(lines["part"][0])
-    return _numbered(both.drop("part"), first, part).select(lines.columns)
+    return pl.concat([forms.filter(pl.Series(keep)), pieces]).sort("shape", "start", maintain_order=True)

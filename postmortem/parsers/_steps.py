@@ -11,11 +11,12 @@ def steps(metrics: pl.DataFrame, before: pl.DataFrame | None) -> pl.DataFrame:
     if "step" in metrics.columns:
         own = metrics.filter(pl.col("step").is_not_null())
         own = own.select("line", pl.col("rank").cast(pl.Int32).fill_null(-1), last_step="step")
-        own = own.unique(maintain_order=True)
+        changed = pl.any_horizontal(pl.all().ne_missing(pl.all().shift()))  # a line prints several metrics
+        own = own.filter(changed)
         frames += [own, own.with_columns(rank=pl.lit(-1, pl.Int32))]
     if not frames:
         return pl.DataFrame(schema={"line": pl.Int64, "rank": pl.Int32, "last_step": pl.Int64})
-    return pl.concat(frames).unique(maintain_order=True).sort("line", maintain_order=True)
+    return pl.concat(frames).sort("line", maintain_order=True)
 
 
 def bounded(events: pl.DataFrame, lines: pl.DataFrame) -> pl.DataFrame:

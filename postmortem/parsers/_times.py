@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import polars as pl
 
 from postmortem.formats import ascii_classes
+from postmortem.parsers._shapes import Texts
 
 LEAP = 1972
 """Year of stamps whose year nothing in the file states: a leap year, so that every day of a year exists."""
@@ -30,41 +31,31 @@ class Clock:
 
     year: int | None = None
 
-    def stamp(self, lines: pl.DataFrame) -> pl.DataFrame:
-        """Replace the text column `time` by int64 nanoseconds, and add `clock`."""
-        text = lines["time"]
-        stamped = text.is_not_null()
-        if not stamped.any():
-            return lines.with_columns(time=pl.lit(None, pl.Int64), clock=pl.lit(None, pl.String))
-        some = text.filter(stamped).to_frame("t")
-        iso = _iso(some)
-        frame = some.with_columns(iso).with_columns(_yearless(some) if iso[0].null_count() else _NO_DAY)
+    def read(self, stamps: Texts) -> tuple[pl.Series, pl.Series]:
+        """Nanoseconds since the epoch of each stamp, and how good they are."""
+        if not len(stamps.of):
+            return pl.Series([], dtype=pl.Int64), pl.Series([], dtype=pl.String)
+        iso = _iso(stamps)
+        frame = pl.DataFrame(iso).with_columns(_yearless(stamps) if iso[0].null_count() else _NO_DAY)
         years = frame["ns"].drop_nulls()
         known = self.year
         if len(years):
-            stated = pl.from_epoch(years, time_unit="ns").dt.year()
+            stated = pl.from_epoch(years[[0, -1]], time_unit="ns").dt.year()
             self.year = int(stated[-1])
             known = int(stated[0]) if known is None else known
-        frame = frame.with_columns(_dated(known))
-        at = stamped.arg_true()
-        out = pl.DataFrame({"at": at, "time": frame["time"], "clock": frame["clock"]})
-        rest = lines.drop("time").with_row_index("at")
-        return rest.join(out, on="at", how="left", maintain_order="left").drop("at")
+        frame = frame.select(_dated(known))
+        return frame["time"], frame["clock"]
 
 
-def _iso(some: pl.DataFrame) -> list[pl.Series]:
-    parts = some.select(pl.col("t").str.extract_groups(_ISO)).unnest("t")
-    names = parts.columns
-    stamp = parts[names[0]] + pl.Series([" "]) + parts[names[1]]
+def _iso(stamps: Texts) -> list[pl.Series]:
+    day, time, fraction, zone = stamps.groups(_ISO)
+    stamp = day + pl.Series([" "]) + time
     ns = stamp.str.to_datetime("%Y-%m-%d %H:%M:%S", time_unit="ns", strict=False).cast(pl.Int64)
-    ns = ns + _fraction(parts[names[2]])
-    zone = parts[names[3]]
+    ns = ns + _fraction(fraction)
     if zone.null_count() < len(zone):
         ns = ns - _offset(zone)
-    clock = (
-        zone.is_not_null().to_frame("z").select(pl.when("z").then(pl.lit("utc")).otherwise(pl.lit("local"))).to_series()
-    )
-    return [ns.alias("ns"), clock.alias("clock")]
+    clock = zone.is_not_null().to_frame("z").select(pl.when("z").then(pl.lit("utc")).otherwise(pl.lit("local")))
+    return [ns.alias("ns"), clock.to_series().alias("clock")]
 
 
 def _fraction(digits: pl.Series) -> pl.Series:
@@ -82,23 +73,19 @@ def _offset(zone: pl.Series) -> pl.Series:
     return (sign * (hours * 3600 + minutes * 60) * 1_000_000_000).fill_null(0)
 
 
-def _yearless(some: pl.DataFrame) -> list[pl.Series]:
+def _yearless(stamps: Texts) -> list[pl.Series]:
     """Month and day with time, as "MM-DD HH:MM:SS" and nanoseconds of the fraction."""
-    glog = some.select(pl.col("t").str.extract_groups(_GLOG)).unnest("t")
-    a, b, c, d = glog.columns
-    day = glog[a].str.zfill(2) + "-" + glog[b] + " " + glog[c]
-    fraction = glog[d]
-    syslog = some.select(pl.col("t").str.extract_groups(_SYSLOG)).unnest("t")
-    a, b, c, d, e = syslog.columns
-    stated = syslog[e]
-    if syslog[a].null_count() < len(syslog):
+    month, day_, time, fraction = stamps.groups(_GLOG)
+    day = month.str.zfill(2) + "-" + day_ + " " + time
+    month, day_, time, other_fraction, stated = stamps.groups(_SYSLOG)
+    if month.null_count() < len(month):
         months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-        number = syslog[a].replace_strict(
+        number = month.replace_strict(
             {m: f"{i:02}" for i, m in enumerate(months, 1)}, default=None, return_dtype=pl.String
         )
-        other = number + "-" + syslog[b].str.strip_chars().str.zfill(2) + " " + syslog[c]
+        other = number + "-" + day_.str.strip_chars().str.zfill(2) + " " + time
         day = _first(day, other)
-        fraction = _first(fraction, syslog[d])
+        fraction = _first(fraction, other_fraction)
     return [day.alias("day"), _fraction(fraction).alias("fraction"), stated.alias("stated")]
 
 

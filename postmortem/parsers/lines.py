@@ -9,8 +9,9 @@ import polars as pl
 
 from postmortem import schema
 from postmortem.formats import patterns
-from postmortem.parsers import _blocks, _emit, _leadins, _marks, _match, _names, _physical, _steps, _times
+from postmortem.parsers import _blocks, _emit, _leadins, _marks, _match, _names, _physical, _shapes, _steps, _times
 from postmortem.parsers._read import Block, blocks
+from postmortem.parsers._text import Ints, cut
 from postmortem.records import Batch, Issue, Parsed, Source
 
 FORMAT = "lines"
@@ -113,16 +114,15 @@ class _Reader:
 
     def read(self, block: Block) -> Iterator[Parsed]:
         """Rows of one block."""
-        lines = self._records(block)
+        lines, texts = self._records(block)
         if lines.is_empty():
             return
-        found, openers = _match.match(lines["text"], patterns(), _blocks.OPENERS)
+        found, openers = _match.match(lines["text"], texts, patterns(), _blocks.OPENERS)
         lines = self._attempts(lines, found)
         rows, marks = [], _marks.Marks(lines.height)
-        for pattern, at, captures in found:
-            marks.set(at, pattern.id, pattern.role)
-            if pattern.emit:
-                rows += list(_emit.rows(pattern, lines[at].hstack(captures)))
+        for match in found:
+            marks.set(match.at, match.pattern.id, match.pattern.role)
+            rows += list(_emit.rows(match, lines))
         for table, frame, places, marked in self.machines.feed(lines, openers):
             rows.append((table, frame))
             for row, (name, role) in zip(places, marked, strict=True):
@@ -135,11 +135,35 @@ class _Reader:
         """Rows of records that were open when the file ended."""
         yield from self._batches([(table, frame) for table, frame, _, _ in self.machines.close()])
 
-    def _records(self, block: Block) -> pl.DataFrame:
-        raw = _physical.split(block)
-        self.leadins.learn(raw["raw"])
-        lines = _leadins.split(raw, self.leadins)
-        lines = self.clock.stamp(_physical.apart(lines, self.leadins))
+    def _records(self, block: Block) -> tuple[pl.DataFrame, _shapes.Texts]:
+        """Each record of the block with what its lead-ins say."""
+        physical = _physical.split(block)
+        shapes, of = _shapes.distinct(cut(_shapes.masked(physical.data), physical.starts, physical.lengths))
+        self.leadins.learn(shapes, pl.Series(np.bincount(of)))
+        forms = pl.DataFrame({"shape": np.arange(len(shapes)), "start": np.zeros(len(shapes), np.int64), "raw": shapes})
+        forms = _physical.apart(_leadins.split(forms, self.leadins), self.leadins)
+        at, of = _expanded(of, forms["shape"].to_numpy())
+        begins = physical.starts[at] + forms["start"].to_numpy()[of]
+        stamps, stamped = _stamps(physical.data, begins, forms, of)
+        time, clock = (series.gather(stamped) for series in self.clock.read(stamps))
+        led, size = (forms[c].str.len_bytes().to_numpy().astype(np.int64)[of] for c in ("prefix", "text"))
+        lines = pl.DataFrame(
+            {
+                "line": physical.lines[at],
+                "part": pl.Series(physical.numbered(at), dtype=pl.Int32),
+                "offset": physical.offsets[at],
+                "prefix": cut(physical.data, begins, led),
+                "text": cut(physical.data, begins + led, size),
+                "time": time,
+                "clock": clock,
+                **{kind: _said(kind, physical.data, begins, forms, of) for kind in _leadins.KINDS},
+            }
+        )
+        texts = _shapes.Texts(physical.data, begins + led, forms["text"], of)
+        return self._resolved(lines), texts
+
+    def _resolved(self, lines: pl.DataFrame) -> pl.DataFrame:
+        """What lead-ins say in words as numbers; what they leave open is taken from the file's name."""
         stated = pl.coalesce(pl.col("rank").cast(pl.Int32, strict=False), pl.lit(self.rank, pl.Int32))
         local = pl.col("local_rank").cast(pl.Int32, strict=False)
         level = pl.col("level").str.to_lowercase() if lines["level"].null_count() < lines.height else pl.col("level")
@@ -156,11 +180,11 @@ class _Reader:
 
     def _attempts(self, lines: pl.DataFrame, found: list[_match.Match]) -> pl.DataFrame:
         """Count the starts of the job in this file; the first belongs to the attempt that is running."""
-        starts = pl.concat([at for pattern, at, _ in found if pattern.attempt] or [pl.Series([], dtype=pl.UInt32)])
-        if starts.is_empty():
+        starts = np.concatenate([np.empty(0, np.int64), *(match.at for match in found if match.pattern.attempt)])
+        if not len(starts):
             return lines
         marks = np.zeros(lines.height, np.int32)
-        marks[starts.to_numpy()] = 1
+        marks[starts] = 1
         count = self.attempt + np.cumsum(marks) - (0 if self.started else 1)
         count = np.maximum(count, self.attempt)
         self.started, self.attempt = True, int(count[-1])
@@ -209,7 +233,40 @@ class _Reader:
             self.steps = carried.group_by("rank").last().select(carried.columns)
 
 
+def _expanded(of: Ints, shapes: Ints) -> tuple[Ints, Ints]:
+    """Lines of shapes that hold one or more records -> the line and the row of `shapes` of each record."""
+    first = np.flatnonzero(np.concatenate(([True], shapes[1:] != shapes[:-1])))
+    if len(first) == len(shapes):
+        return np.arange(len(of)), of
+    counts = np.diff(np.concatenate((first, [len(shapes)])))[of]
+    at = np.repeat(np.arange(len(of)), counts)
+    within = np.arange(len(at)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return at, first[of[at]] + within
+
+
+def _stamps(data: bytes, begins: Ints, forms: pl.DataFrame, of: Ints) -> tuple[_shapes.Texts, pl.Series]:
+    """The stamps of the records that have one, and for each record the number of its stamp or null."""
+    has = forms["time"].is_not_null().to_numpy()[of]
+    different, number = _shapes.distinct(forms["time"].drop_nulls())
+    form = np.zeros(forms.height, np.int64)
+    form[forms["time"].is_not_null().to_numpy()] = number
+    starts = begins + forms["time.at"].fill_null(0).to_numpy()[of]
+    stamped = pl.DataFrame({"has": has, "number": np.cumsum(has) - 1})
+    return (
+        _shapes.Texts(data, starts[has], different, form[of[has]]),
+        stamped.select(pl.when("has").then("number")).to_series(),
+    )
+
+
+def _said(kind: str, data: bytes, begins: Ints, forms: pl.DataFrame, of: Ints) -> pl.Series:
+    """What stands in the lead-ins of each record for one kind of thing."""
+    if forms[f"{kind}.at"].null_count() == forms.height:
+        return pl.Series([None], dtype=pl.String).new_from_index(0, len(of))
+    at, size = forms[f"{kind}.at"].fill_null(0).to_numpy(), forms[f"{kind}.size"].fill_null(-1).to_numpy()
+    return cut(data, begins + at[of], size[of])
+
+
 def _columns(frame: pl.DataFrame, table: str) -> Mapping[str, pl.Series]:
     names = [c.name for c in schema.tables()[table].columns if c.name in frame.columns]
-    arrow = frame.select(names).to_arrow()
+    arrow = frame.select(names).to_arrow(compat_level=pl.CompatLevel.newest())
     return {name: arrow.column(name) for name in names}
