@@ -206,6 +206,10 @@ def _pair(ranks: int) -> dict[str, Rows]:
             {"kind": "NET/IB/GDRDMA", "before_processes": 4, "after_processes": 8, "before_connections": 8, "after_connections": 16},
             {"kind": "NET/Socket", "before_processes": 4, "after_processes": 0, "before_connections": 8, "after_connections": 0},
         ],
+        "trace_operators_compared": [
+            {"phase": "host", "name": name, "before_ms": before, "after_ms": after, "change_ms": after - before,
+             "before_count": 40.0, "after_count": 40.0} for name, before, after in (("sleep", 120.0, 0.0), ("aten::mm", 20.0, 21.0))
+        ],
         "twin_divergence": [part],
         "twin_metrics": [{"name": n, "step": s, "difference": 0.0 if s < 21 else 0.01 * s, "rank": 0} for n in ("loss", "grad_norm") for s in range(1, 41)],
         "twin_shards": [{"tag": "global_step20", "step": 20, "role": "optimizer", "dp": r, "mp": 0, "rank": r, "tensors": 4,

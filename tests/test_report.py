@@ -16,7 +16,7 @@ import report_samples as samples
 
 from postmortem import report
 from postmortem.redact import Redactor
-from postmortem.report import curves, svg, ticket, words
+from postmortem.report import carried, curves, svg, ticket, words
 from postmortem.report import page as page_module
 from postmortem.report.charts import Marks
 from postmortem.report.data import Data, Result, Row
@@ -37,6 +37,9 @@ PAYLOADS = [
     "<b>\x00\x1b[31m\u202e\ud800\uffff",  # control characters abort vl-convert: it must never see them
     "data:text/html,<script>alert(1)</script>",
 ]
+
+
+PHASES = [{"phase": "bwd", "difference": -0.1, "n": "9 and 9"}]
 
 
 class Elements(HTMLParser):
@@ -155,8 +158,40 @@ def test_every_chart_is_drawn(page: str) -> None:
     assert "could not be drawn" not in page
     names = re.findall(r'<figure id="chart-([^"]+)" data-spec', page)
     assert names == [
-        "step-time", "ranks", "phases", "waits", "progress", "transports", "transport-pairs", "timeline", "loss", "grad-norm", "memory", "twins", "checkpoints",
+        "step-time", "carried-phases", "carried-operators", "ranks", "phases", "waits", "progress", "transports", "transport-pairs", "timeline", "loss", "grad-norm", "memory", "twins", "checkpoints",
     ]  # fmt: skip
+
+
+def _values(spec: dict[str, Any], layer: dict[str, Any]) -> list[dict[str, Any]]:
+    data = layer["data"]
+    return cast("list[dict[str, Any]]", data["values"] if "values" in data else spec["datasets"][data["name"]])
+
+
+def test_what_carries_the_change_adds_up_to_it() -> None:
+    """Thirty operators, the largest of which by name: twelve, the rest and the whole, which is their sum."""
+    rows = [
+        {"name": f"op{place}", "phase": "cpu", "before_ms": 10.0, "after_ms": 10.0 + place, "change_ms": float(place),
+         "before_count": 2.0, "after_count": 2.0} for place in range(-10, 20)
+    ]  # fmt: skip
+    found = carried.operators(Data({}, {"trace_operators_compared": Result("x", "x", "SELECT 1", rows)}), Marks())
+    assert found is not None
+    bars = max((_values(found.spec, layer) for layer in found.spec["layer"]), key=len)
+    values = {bar["part"]: bar["value"] for bar in bars}
+    assert values.pop("whole change") == sum(range(-10, 20))
+    assert sum(values.values()) == sum(range(-10, 20))
+    assert next(iter(values)) == "op19 (cpu)"
+    assert len(values) == 13
+
+
+def test_the_slope_is_drawn_through_the_last_half() -> None:
+    """Rank 3 grows by 1.6 MB a step, from 4.06 GB on."""
+    found = curves.memory(
+        samples.data(), Marks(slopes={("before", "host_rss", 3): 1.6e6, ("before", "host_rss", 1): 0.0})
+    )
+    assert found is not None
+    lines = [_values(found.spec, layer) for layer in found.spec["layer"] if layer["mark"].get("strokeWidth") == 7]
+    assert [point["value"] for point in lines[0]] == pytest.approx([4.06 + 1.6e-3 * 1000, 4.06 + 1.6e-3 * 1960])
+    assert "before, rank 3: 1.60 MB/step" in found.sentence
 
 
 def test_the_transport_map_says_what_differs(page: str) -> None:
@@ -186,7 +221,10 @@ def test_the_pairs_say_whose_transport_differs(page: str) -> None:
 
 def test_charts_keep_to_the_schema_of_vega_lite() -> None:
     for make in page_module._CHARTS:  # Altair checks what it builds unless it is told not to
-        assert make(samples.data(), Marks(onsets=[{"step": 600, "label": "x"}], steady={"before": (1, 9)})) is not None
+        assert (
+            make(samples.data(), Marks(onsets=[{"step": 600, "label": "x"}], steady={"before": (1, 9)}, phases=PHASES))
+            is not None
+        )
 
 
 def test_nothing_is_loaded_or_linked_from_elsewhere(page: str) -> None:

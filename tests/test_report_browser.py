@@ -31,6 +31,8 @@ FLAGS = (
 JENKINS = "sandbox; default-src 'none'; img-src 'self'; style-src 'self'"
 CHARTS = [
     "step-time",
+    "carried-phases",
+    "carried-operators",
     "ranks",
     "phases",
     "waits",

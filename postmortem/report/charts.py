@@ -47,12 +47,14 @@ class Marks:
         steady: first and last step of each side's steady part.
         levels: the typical step time of that part, as an interval in ms.
         slopes: growth of memory in B per step, by side, kind and rank.
+        phases: what each timed phase adds to the change of a step: {phase, difference in s, n}.
     """
 
     onsets: Values = field(default_factory=list)
     steady: Spans = field(default_factory=dict)
     levels: Spans = field(default_factory=dict)
     slopes: Mapping[tuple[str, str, Any], float] = field(default_factory=dict)
+    phases: Values = field(default_factory=list)
 
 
 def queried(data: Data, *queries: str) -> tuple[str, dict[str, Sequence[Row]]]:

@@ -213,9 +213,48 @@ def memory(data: Data, extra: Marks) -> Figure | None:
     gains = "; ".join(_gain(side, some, kind) for side, some in found.items())
     table = [(v["run"], v["series"], words.number(v["step"]), words.number(v["value"], 5)) for v in _ends(values)]
     return Figure(
-        "memory", f"Memory: {kind.replace('_', ' ')}", f"Highest value over time. {gains}.",
-        marks.finish([lines, word]), ("run", "ranks", "step", title), table, ("memory_curve",),
+        "memory", f"Memory: {kind.replace('_', ' ')}", f"Highest value over time. {gains}.{_fitted(kind, extra)}",
+        marks.finish([lines, word, *_fits(rows, kind, scale, extra, sides)]), ("run", "ranks", "step", title), table, ("memory_curve",),
     )  # fmt: skip
+
+
+def _steepest(kind: str, extra: Marks) -> dict[str, tuple[Any, float]]:
+    """Side -> (rank, slope) of the rank whose memory of this kind grows most."""
+    found: dict[str, tuple[Any, float]] = {}
+    for (side, what, rank), slope in extra.slopes.items():
+        if what == kind and slope > found.get(side, (None, -float("inf")))[1]:
+            found[side] = rank, slope
+    return found
+
+
+def _fitted(kind: str, extra: Marks) -> str:
+    said = [f"{side}, rank {rank}: {words.size(slope)}/step" for side, (rank, slope) in _steepest(kind, extra).items()]
+    return f" Steepest fitted slopes of the last half, drawn broad: {'; '.join(said)}." if said else ""
+
+
+def _fits(rows: Values, kind: str, scale: float, extra: Marks, sides: Sequence[str]) -> list[alt.Chart]:
+    """The fitted slope of the steepest rank of each run, through the middle of the last half of its line."""
+    lines = []
+    for side, (rank, slope) in _steepest(kind, extra).items():
+        mine = sorted(
+            (r for r in rows if r["run"] == side and r["series"] in {f"rank {rank}", "job"}), key=lambda r: r["step"]
+        )
+        tail = mine[len(mine) // 2 :]
+        if len(tail) < 2:
+            continue
+        steps, values = ([row[name] for row in tail] for name in ("step", "bytes"))
+        level = sorted(value - slope * step for step, value in zip(steps, values, strict=True))[len(tail) // 2]
+        lines += [
+            {"run": side, "step": step, "value": (level + slope * step) / scale} for step in (steps[0], steps[-1])
+        ]
+    if not lines:
+        return []
+    wide = (
+        marks.chart(lines)
+        .mark_line(strokeWidth=7, opacity=0.3)
+        .encode(x=marks.step(), y="value:Q", color=marks.colour(sides))
+    )
+    return [wide]
 
 
 def _kind(found: Mapping[str, Sequence[Row]], extra: Marks) -> str:

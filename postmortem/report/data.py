@@ -72,7 +72,8 @@ def _pair(both: Session) -> dict[str, Result]:
         found[name] = _ask(both, name, **runs)
         if name == PAIRED[0] and not any(row["twins"] for row in found[name].rows):
             break
-    found["transport_changes"] = _ask(both, "transport_changes", **runs)
+    for name in ("transport_changes", "trace_operators_compared"):
+        found[name] = _ask(both, name, **runs)
     return found
 
 

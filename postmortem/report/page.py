@@ -15,9 +15,9 @@ from altair.utils.schemapi import debug_mode
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from postmortem.query import queries
-from postmortem.report import charts, checkpoints, curves, ranks, svg, transport, view, waiting, words
+from postmortem.report import carried, charts, checkpoints, curves, ranks, svg, transport, view, waiting, words
 from postmortem.report.data import Data, Result
-from postmortem.report.model import Document, Page, sides
+from postmortem.report.model import Document, Page, sides, text
 
 _FOLDER = Path(__file__).parent
 LARGEST = 2_000_000
@@ -77,7 +77,7 @@ def _fill(
 
 
 _CHARTS: Sequence[Callable[[Data, charts.Marks], charts.Figure | None]] = (
-    curves.step_time, ranks.lateness, waiting.phases, waiting.waits, waiting.progress, transport.transports,
+    curves.step_time, carried.phases, carried.operators, ranks.lateness, waiting.phases, waiting.waits, waiting.progress, transport.transports,
     transport.pairs, ranks.timeline, curves.loss, curves.grad_norm, curves.memory, checkpoints.divergence, checkpoints.grid,
 )  # fmt: skip
 
@@ -118,7 +118,12 @@ def marks(document: Document) -> charts.Marks:
         for row in document.get("memory") or [] for side in ("before", "after")
         if isinstance(row.get(side), Mapping) and words.finite(row[side].get("slope")) is not None
     }  # fmt: skip
-    return charts.Marks(onsets[:6], steady, levels, slopes)
+    phases = [
+        {"phase": text(row["phase"]), "difference": row["difference"],
+         "n": f"{words.number(row['before_steps'])} and {words.number(row['after_steps'])}"}
+        for row in throughput.get("phases") or [] if words.finite(row.get("difference")) is not None
+    ]  # fmt: skip
+    return charts.Marks(onsets[:6], steady, levels, slopes, phases)
 
 
 def _onset_label(side: str, fault: Mapping[str, Any]) -> str:
