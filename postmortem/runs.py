@@ -116,6 +116,8 @@ def _ensure(store: Store, text: str) -> str:
     if text in store.runs():
         return text
     name, path = _label(text)
+    if not path.is_dir() and str(path) in store.runs():  # before=a,b,c after=d
+        return str(path)
     if not path.is_dir():
         known = ", ".join(store.runs()) or "none"
         raise InputError(f"{text} is neither a run in {store.path} nor a folder.", f"Known runs: {known}.")

@@ -220,3 +220,28 @@ def test_phases_add_up_to_the_change(shared, tmp_path):
     whole = sum(phases.values())
     assert phases["bwd_allreduce"] / whole == pytest.approx(1.0, abs=0.1)
     assert math.isclose(sum(row["share"] for row in found["phases"]), 1.0, abs_tol=1e-9)
+
+
+def test_slower_per_sample_is_no_all_clear(tmp_path):
+    """Twice the batch in 2.3 times the time: 15 % more per sample, by the batch or by a fault."""
+    runs = {
+        "one": {"seconds": quiet(21)},
+        "two": {"seconds": 2.3 * quiet(22), "config": {"train_batch_size": 16, "train_micro_batch_size_per_gpu": 8}},
+    }
+    for name, run in runs.items():
+        write_run(tmp_path / name, **run)
+    ingest({name: tmp_path / name for name in runs}, tmp_path / "store", jobs=1)
+    found = compare(Session(Store(tmp_path / "store"), ["one", "two"]))
+    assert (found["verdict"], found["throughput"]["unit"]) == ("undecided", "time per sample after / before")
+    assert "other work" in found["why"]
+
+
+def test_a_label_may_stand_before_a_run_of_the_store(store):
+    session, further = open_sides(store.path, ["before=plain,plain_again", "after=plain_third"])
+    assert (session.runs, further) == (["plain", "plain_third"], (["plain_again"], []))
+
+
+def test_noise_of_few_runs_is_widened(store):
+    """Student's t with two degrees of freedom over the normal quantile: 2.920 / 1.645."""
+    found = noise(Session(store, ["plain", "plain_again", "plain_third"]))
+    assert found["careful"] == pytest.approx(1.7751 * found["run_noise"], rel=1e-3)

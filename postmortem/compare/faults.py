@@ -230,9 +230,10 @@ def overall(
         return "regressed", f"{leaking[0]['kind']} of rank {leaking[0]['rank']} grows in the after-run only."
     if counted:
         return "fixed", " ".join(f"{_title(entry)}: {entry['why']}" for entry in counted)
-    if speed["verdict"] == "equivalent":
-        return "no change", f"Nothing is wrong on either side, and steps take as long as before: {speed['why']}."
-    return "no change", f"Nothing is wrong on either side, and nothing is shown to have got worse: {speed['why']}."
+    if speed["verdict"] == "slower":  # time per sample or token: the other work may be the reason
+        return "undecided", f"{speed['why']}. Whether that comes from the other work or from a fault is not shown."
+    so = "steps take as long as before" if speed["verdict"] == "equivalent" else "nothing is shown to have got worse"
+    return "no change", f"Nothing is wrong on either side, and {so}: {speed['why']}."
 
 
 def _title(entry: Mapping[str, Any]) -> str:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any
+
+from scipy.special import stdtrit
 
 from postmortem.compare.steps import known, shown, steps_of
 from postmortem.query import Session
@@ -19,7 +22,8 @@ def noise(session: Session) -> dict[str, Any]:
     """Typical step time of every run of `session`, and the standard deviation between runs with its interval.
 
     The result is a dict for JSON: `run_noise` is a relative standard deviation (0.01 is one percent), None with
-    fewer than two runs that have step times; `enough` says whether verdicts should rest on it.
+    fewer than two runs that have step times; `enough` says whether verdicts should rest on it, and on `careful`, which
+    is larger by what so few runs leave open.
     """
     levels = [level(session, run) for run in session.runs]
     medians = [entry["typical_seconds"] for entry in levels if entry["typical_seconds"]]
@@ -31,7 +35,8 @@ def noise(session: Session) -> dict[str, Any]:
         "ci": [known(found.low), known(found.high)],
         "n": found.n,
         "enough": found.n >= ENOUGH_RUNS,
-        "statement": _statement(found.n, found.estimate, found.high),
+        "careful": known(careful(found)),
+        "statement": _statement(found),
     }
 
 
@@ -52,13 +57,23 @@ def level(session: Session, run: str) -> dict[str, Any]:
     }
 
 
-def _statement(n: int, estimate: float, high: float) -> str:
-    if n < 2:
+def careful(found: Interval) -> float:
+    """Return the standard deviation between runs, larger by Student's t over the normal quantile for few runs."""
+    if found.n < 2:
+        return found.estimate
+    return found.estimate * float(stdtrit(found.n - 1, 0.95)) / NormalDist().inv_cdf(0.95)
+
+
+def _statement(found: Interval) -> str:
+    if found.n < 2:
         return "Two runs or more with step times are needed to see how much runs differ."
-    said = f"Healthy runs of this job differ by {estimate:.2%} (standard deviation, at most {high:.2%}) over {n} runs."
-    if n < ENOUGH_RUNS:
+    said = (
+        f"Healthy runs of this job differ by {found.estimate:.2%} (standard deviation, at most {found.high:.2%}) "
+        f"over {found.n} runs."
+    )
+    if found.n < ENOUGH_RUNS:
         return f"{said} {ENOUGH_RUNS} runs or more make it worth using."
-    return f"{said} Give it to verdicts as --run-noise {estimate:.4f}."
+    return f"{said} Give verdicts --run-noise {careful(found):.4f}, which allows for so few runs."
 
 
 @dataclass(frozen=True)
@@ -66,7 +81,8 @@ class Repeats:
     """Further runs of each side, and what they say.
 
     `judgement` and `interval`: the comparison of the runs' typical step times, None unless both sides have two runs
-    or more. `run_noise`: standard deviation between the runs of one side, None unless a side has three or more.
+    or more. `run_noise`: standard deviation between the runs of one side, larger by what few runs leave open; None unless a side has
+    three or more.
     """
 
     levels: tuple[list[dict[str, Any]], list[dict[str, Any]]]
@@ -79,7 +95,7 @@ def repeats(session: Session, sides: tuple[Sequence[str], Sequence[str]], bound:
     """Compare several runs a side by their typical step times: the run is the unit."""
     levels = ([level(session, run) for run in sides[0]], [level(session, run) for run in sides[1]])
     medians = [[entry["typical_seconds"] for entry in side if entry["typical_seconds"]] for side in levels]
-    noises = [run_noise(side).estimate for side in medians if len(side) >= ENOUGH_RUNS]
+    noises = [careful(run_noise(side)) for side in medians if len(side) >= ENOUGH_RUNS]
     found = ratio_of_run_medians(*medians) if min(map(len, medians)) >= 2 else None
     return Repeats(
         levels, judge_runs(found, equivalence=bound) if found else None, found, max(noises) if noises else None

@@ -89,7 +89,7 @@ def _sessions(session: Session) -> dict[str, Session]:
 
 
 def _redactor(document: Mapping[str, Any], views: Mapping[str, Session]) -> Redactor:
-    hosts = {row["host"] for view in views.values() for row in view.rows("hosts")}
+    hosts = {row["host"] for view in views.values() for row in view.rows("host_names")}
     said = [json.dumps(document, default=str)]
     return Redactor({*hosts, *hosts_in(said)}, users_in(said))
 
