@@ -59,7 +59,7 @@ def _step_time(document: Document) -> Block | None:
         ("steps set aside", *(_set_aside(s.get("set_aside")) for s in sides)),
         ("change points", *(_points(s.get("changes")) for s in sides)),
     ]
-    return Block("Step time", _verdict(part), text(part.get("why")), Table(("", "before", "after"), rows), _query(part))
+    return Block("Step time", _verdict(part), text(part.get("why")), Table(("measure", "before", "after"), rows), _query(part))
 
 
 def _tail(part: Any) -> str:
@@ -121,7 +121,7 @@ def _stability(document: Document) -> Block | None:
         ("clean steps needed", words.number(part["needed"]) if part.get("needed") is not None else "none: no incident before"),
         ("failures per step after, at most", words.number(bound) if bound is not None else "—"),
     ]  # fmt: skip
-    return Block("Failures", _verdict(part), text(part.get("why")), Table(("", "value"), rows), _query(part))
+    return Block("Failures", _verdict(part), text(part.get("why")), Table(("measure", "value"), rows), _query(part))
 
 
 def _memory(document: Document) -> Block | None:
@@ -196,7 +196,7 @@ def _loss(document: Document) -> Block | None:
     said = text(part.get("why")) + (
         f"; equal to the last printed digit until step {words.number(equal)}" if equal is not None else ""
     )
-    return Block("Loss", _verdict(part), said, Table(("", "before", "after"), rows), _query(part))
+    return Block("Loss", _verdict(part), said, Table(("measure", "before", "after"), rows), _query(part))
 
 
 def _plain(side: Any, key: str, otherwise: str = "—") -> str:

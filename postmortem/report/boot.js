@@ -14,7 +14,7 @@
     const fresh = document.createElement("div"); // off the page until it is ready: the picture stays if Vega fails
     await vegaEmbed(fresh, spec, { ast: true, actions: false, renderer: "svg", defaultStyle: false });
     fresh.className = "drawn live";
-    for (const name of ["role", "aria-label"]) fresh.setAttribute(name, old.getAttribute(name));
+    for (const name of ["role", "aria-label", "tabindex"]) fresh.setAttribute(name, old.getAttribute(name));
     fresh.querySelector("svg").setAttribute("aria-hidden", "true");
     old.replaceWith(fresh);
   }

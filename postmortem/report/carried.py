@@ -13,6 +13,7 @@ from postmortem.report.marks import Values
 
 MOST = 12
 """Bars beside that of the rest and that of the whole."""
+VISIBLE = 0.005  # part of the longest bar under which a bar cannot be seen and joins the rest
 WHOLE, REST = "whole change", "all others"
 SIGNS = {"slower": marks.COLOURS["before"], "faster": marks.COLOURS["after"]}
 
@@ -45,15 +46,21 @@ def _figure(name: str, title: str, rows: Values, query: str, counted: str) -> Fi
         return None
     whole = sum(row["ms"] for row in rows)
     ordered = sorted(rows, key=lambda row: -abs(row["ms"]))
-    shown = [_bar(words.cut(row["name"], 48), row["ms"]) for row in ordered[:MOST]]
-    if ordered[MOST:]:
-        shown.append(_bar(REST, sum(row["ms"] for row in ordered[MOST:])))
+    count = sum(abs(row["ms"]) >= VISIBLE * abs(ordered[0]["ms"]) for row in ordered[:MOST])
+    shown = [_bar(_short(row["name"]), row["ms"]) for row in ordered[:count]]
+    if ordered[count:]:
+        shown.append(_bar(REST, sum(row["ms"] for row in ordered[count:])))
     shown.append(_bar(WHOLE, whole))
     table = [(row["name"], f"{words.number(row['ms'])} ms", str(row["n"])) for row in ordered[:40]]
     most = "; ".join(f"{row['name']} {words.number(row['ms'])} ms" for row in ordered[:3])
     said = f"A mean step changed by {words.number(whole)} ms, of which {most}. The bars add up to the last one."
     spec = marks.finish(_bars(shown), height=20 * len(shown) + 20)
     return Figure(name, title, said, spec, ("part", "adds to the step", counted), table, (query,))
+
+
+def _short(name: str) -> str:
+    """The name without the words that autograd puts before every backward function (torch/csrc/autograd/engine.cpp)."""
+    return str(words.cut(name.removeprefix("autograd::engine::evaluate_function: "), 40))
 
 
 def _bar(name: str, value: float) -> dict[str, object]:
@@ -64,7 +71,7 @@ def _bars(shown: Sequence[dict[str, object]]) -> list[alt.Chart]:
     unique = [{**bar, "part": f"{bar['part']}{'' if bar['part'] not in [b['part'] for b in shown[:place]] else f' #{place}'}"}
               for place, bar in enumerate(shown)]  # fmt: skip
     names = [str(bar["part"]) for bar in unique]
-    y = alt.Y("part:N", sort=names, title=None, axis=alt.Axis(labelLimit=300))
+    y = alt.Y("part:N", sort=names, title=None, axis=alt.Axis(labelLimit=190))
     colour = alt.Color(
         "sign:N",
         scale=alt.Scale(domain=list(SIGNS), range=list(SIGNS.values())),
