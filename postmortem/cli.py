@@ -97,6 +97,18 @@ def diagnose(
     write(document, session, html=html, markdown=markdown, as_json=as_json, static=static, redact=redact)
 
 
+_VERDICTS = ("fixed", "not fixed", "masked", "regressed", "no change", "undecided")
+
+
+def _verdicts(context: click.Context, parameter: click.Parameter, value: str) -> list[str]:
+    """The verdicts of `--fail-on`; a misspelt one would make a gate that never closes."""
+    named = [" ".join(word.split()) for word in value.lower().replace("_", " ").split(",") if word.strip()]
+    for word in named:
+        if word not in _VERDICTS:
+            raise click.BadParameter(f"{word} is no verdict; there are: {', '.join(_VERDICTS)}.", context, parameter)
+    return named
+
+
 @cli.command()
 @click.argument("runs", nargs=-1, metavar="[BEFORE AFTER]")
 @click.option("-o", "--output", "html", type=click.Path(path_type=Path), default=Path("report.html"), show_default=True)
@@ -104,7 +116,9 @@ def diagnose(
 @click.option("--markdown", type=click.Path(path_type=Path), help="Write the report as Markdown.")
 @click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON; no HTML unless -o is given.")
 @click.option("--redact", is_flag=True, help="Replace hosts, users, addresses and paths in the report.")
-@click.option("--fail-on", default="", help="Exit with 1 on one of these verdicts, separated by commas.")
+@click.option(
+    "--fail-on", default="", callback=_verdicts, help="Exit with 1 on one of these verdicts, separated by commas."
+)
 @click.option(
     "--bound", type=click.FloatRange(0, 1, min_open=True), default=0.03, show_default=True,
     help="Relative difference of step times within which two runs are equivalent.",
@@ -117,7 +131,7 @@ def diagnose(
 @click.pass_context
 def compare(
     context: click.Context, runs: tuple[str, ...], html: Path | None, static: bool, markdown: Path | None,
-    as_json: bool, redact: bool, fail_on: str, bound: float, run_noise: float, store: Path,
+    as_json: bool, redact: bool, fail_on: list[str], bound: float, run_noise: float, store: Path,
 ) -> None:  # fmt: skip
     """Two runs, before and after a fix. Without arguments: the two runs of the last ingest.
 
@@ -132,7 +146,7 @@ def compare(
     given = context.get_parameter_source("html") is not click.core.ParameterSource.DEFAULT
     html = html if given or not as_json else None
     write(document, session, html=html, markdown=markdown, as_json=as_json, static=static, redact=redact)
-    if document["verdict"] in [verdict.strip() for verdict in fail_on.split(",")]:
+    if document["verdict"] in fail_on:
         raise FoundError(f"The verdict is {document['verdict']}: {document['why']}")
 
 

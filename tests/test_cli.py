@@ -130,6 +130,9 @@ def test_a_gate_fails_on_its_verdict_only_and_python_gives_the_same(
         document = json.loads(done.stdout)
         assert document["verdict"] == "masked"
         assert done.returncode == code, done.stderr
+    misspelt = run("compare", "before", "after", "--fail-on", "regresed", cwd=tmp_path)
+    assert misspelt.returncode == 2
+    assert "regresed is no verdict" in misspelt.stderr
     (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     exec(compile(example, "README.md", "exec"), {})
     assert capsys.readouterr().out == f"{document['verdict']} {document['why']}\n"
