@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from postmortem import schema
-from postmortem.parsers import _stacks, _tables
+from postmortem.parsers import _dumps, _stacks, _tables
 from postmortem.parsers._record import COLUMNS, Line, Machine
 
 _KINDS: dict[str, type[Machine]] = {
-    literal: kind for kind in (*_stacks.MACHINES, *_tables.MACHINES) for literal in kind.OPENS
+    literal: kind for kind in (*_stacks.MACHINES, *_tables.MACHINES, *_dumps.MACHINES) for literal in kind.OPENS
 }
 
 

@@ -1,6 +1,6 @@
 /*---
 title = "Settings, versions and topology that differ between two runs"
-doc   = "Configuration keys with another value, versions and devices of the environment, the number of ranks and hosts. Where several sources of a run state a key, the last one counts. Paths and ports of a single run are listed too."
+doc   = "Configuration keys with another value, versions and devices of the environment, the number of ranks and hosts. Where several sources of a run state a key, the last one counts. A change that several kinds of settings state alike is listed once. Paths and ports of a single run are listed too."
 reads = ["setting", "environment", "run_summary"]
 [params]
 before = { type = "VARCHAR", default = "before", doc = "Run before the fix." }
@@ -30,6 +30,21 @@ kind      | what       | before_value | after_value
 deepspeed | micro      | 4            | 2
 deepspeed | new        |              | true
 topology  | world_size | 4            | 8
+"""
+[[case]]
+name = "the configuration, the engine and the command line say the same"
+given.setting = """
+run_id | kind      | key   | value
+before | arguments | micro | 4
+before | deepspeed | micro | 4
+before | engine    | micro | 4
+after  | arguments | micro | 2
+after  | deepspeed | micro | 2
+after  | engine    | micro | 2
+"""
+expect = """
+kind      | what  | before_value | after_value
+arguments | micro | 4            | 2
 """
 ---*/
 WITH settings AS (
@@ -83,4 +98,5 @@ FROM paired
 WHERE
     before_value IS DISTINCT FROM after_value
     AND (kind NOT IN ('environment', 'topology') OR (before_value IS NOT NULL AND after_value IS NOT NULL))
+QUALIFY row_number() OVER (PARTITION BY what, before_value, after_value ORDER BY kind) = 1
 ORDER BY kind, what

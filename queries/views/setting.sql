@@ -1,6 +1,6 @@
 /*---
 title = "Every setting of a run, command lines taken apart"
-doc   = "Keys of configuration files and dumps, and the options of command lines (`--micro-batch-size 4` and `--micro_batch_size=4` are one key, in underscores). Values are JSON texts."
+doc   = "Keys of configuration files and dumps, and the options of command lines (`--micro-batch-size 4` and `--micro_batch_size=4` are one key, in underscores). Values are JSON texts; what a program printed of its own values (4, True, None, 'name') is read as such."
 reads = ["config"]
 [returns]
 run_id = "VARCHAR"
@@ -24,8 +24,36 @@ arguments | micro_batch_size | 4     | 1
 arguments | x                | "a"   | 1
 deepspeed | seed             | 7     | 2
 """
+[[case]]
+name = "values as Python prints them"
+given.config = """
+kind    | key    | value             | line
+trainer | a      | "4"               | 1
+trainer | b      | "True"            | 2
+trainer | c      | "None"            | 3
+trainer | d      | "'cosine'"        | 4
+trainer | e      | "5e-05"           | 5
+trainer | f      | "[1, 2]"          | 6
+environment | g  | "1"               | 7
+"""
+expect = """
+kind        | key | value    | line
+environment | g   | "1"      | 7
+trainer     | a   | 4        | 1
+trainer     | b   | true     | 2
+trainer     | c   | null     | 3
+trainer     | d   | "cosine" | 4
+trainer     | e   | 5e-05    | 5
+trainer     | f   | "[1, 2]" | 6
+"""
 ---*/
-WITH pieces AS (
+WITH printed AS (
+    SELECT run_id, kind, key, value, trim(json_extract_string(value, '$')) AS text, source, line
+    FROM config
+    WHERE key <> 'command'
+),
+
+pieces AS (
     SELECT
         run_id, source, line,
         trim(unnest(regexp_extract_all(
@@ -43,7 +71,18 @@ options AS (
     FROM pieces
 )
 
-SELECT run_id, kind, key, value, source, line FROM config WHERE key <> 'command'
+SELECT
+    run_id, kind, key,
+    CASE
+        WHEN kind NOT IN ('trainer', 'engine') THEN value
+        WHEN text IN ('True', 'False') THEN lower(text)
+        WHEN text = 'None' THEN 'null'
+        WHEN regexp_full_match(text, '-?(0|[1-9][0-9]*)([.][0-9]+)?(e[-+]?[0-9]+)?') THEN text
+        WHEN regexp_full_match(text, '[''"].*[''"]') THEN CAST(to_json(text[2:-2]) AS VARCHAR)
+        ELSE value
+    END AS value,
+    source, line
+FROM printed
 UNION ALL
 SELECT
     run_id, 'arguments' AS kind, key,

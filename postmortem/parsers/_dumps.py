@@ -1,0 +1,154 @@
+"""Blocks of numbers and settings that DeepSpeed and trainers print once: profiles, summaries, arguments."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+from postmortem.parsers._record import Line
+
+_SCALES = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "m": 1e-3, "u": 1e-6, "µ": 1e-6, "n": 1e-9}
+
+
+def _value(text: str, unit: str) -> float:
+    """A number in base units (s, flops, parameters): "76.67 ms" is 0.07667, "81.9 TFLOPS" is 8.19e13."""
+    return float(text) * _SCALES.get(unit[:1] if unit not in {"s", "FLOPS", "flops", "MACs"} else "", 1.0)
+
+
+def _metric(line: Line, name: str, value: float, text: str, step: int | None = None) -> tuple[str, dict[str, Any]]:
+    about = ("line", "part", "time", "rank", "local_rank", "task", "host", "attempt")
+    row = {key: getattr(line, key) for key in about if key != "time" or line.clock != "day"}
+    return "metric", {**row, "name": name, "value": value, "text": text, "step": step}
+
+
+class FlopsProfile:
+    """The summary of one step by DeepSpeed's flops profiler (deepspeed/profiling/flops_profiler/profiler.py).
+
+    Its values become metrics named profile_..., in seconds, flops and parameters; they come from hooks around every
+    module, so that they are kept apart from the timers of ordinary steps.
+    """
+
+    OPENS: ClassVar[tuple[str, ...]] = ("Profile Summary at step ",)
+    FORMAT: ClassVar[str] = "deepspeed_other.flops_profile"
+    role = "context"
+    # Label up to its colon or equal sign -> name; the words changed their case between 0.3 and 0.19.
+    _NAMES: ClassVar[dict[str, str]] = {
+        "batch size per gpu": "profile_batch_size", "batch size": "profile_batch_size",
+        "params per gpu": "profile_params", "number of parameters": "profile_params",
+        "fwd macs per gpu": "profile_fwd_macs", "number of multiply-accumulate operations (macs)": "profile_fwd_macs",
+        "fwd flops per gpu": "profile_fwd_flops", "fwd latency": "profile_fwd_time", "latency": "profile_fwd_time",
+        "bwd latency": "profile_bwd_time", "step latency": "profile_step_time", "iter latency": "profile_iteration_time",
+        "flops per gpu": "profile_flops_per_second", "samples/second": "profile_samples_per_second",
+        "fwd flops per second": "profile_fwd_flops_per_second",
+    }  # fmt: skip
+    _ROW = re.compile(r"^(?P<label>[A-Za-z][\w+/() -]*?)(?: = [^:]*)?: +(?P<value>[\d.]+) ?(?P<unit>[A-Za-zµ]*)\s*$")
+    _WORDS = re.compile(
+        r"^(?:Notations:|data parallel size \(dp_size\)|number of (?:parameters|floating-point)|fwd latency \(|step \(weights)"
+    )
+
+    def __init__(self, step: int) -> None:
+        self.step, self.found = step, list[tuple[Line, str, float, str]]()
+
+    @classmethod
+    def open(cls, line: Line) -> FlopsProfile | None:
+        """The line that states the step."""
+        found = re.match(r"Profile Summary at step (\d+):", line.text)
+        return cls(int(found[1])) if found else None
+
+    def take(self, line: Line) -> bool:
+        """A value, a blank line or a word of explanation."""
+        if found := self._ROW.match(line.text):
+            label = found["label"].lower()
+            # "fwd FLOPS per GPU" is a speed, "fwd flops per GPU" an amount.
+            if found["label"].startswith("fwd FLOPS"):
+                label = "fwd flops per second"
+            if name := self._NAMES.get(label):
+                text = f"{found['value']} {found['unit']}".strip()
+                self.found.append((line, name, _value(found["value"], found["unit"]), text))
+            return True
+        return not line.text.strip() or bool(self._WORDS.match(line.text))
+
+    def rows(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """One metric per value."""
+        for line, name, value, text in self.found:
+            yield _metric(line, name, value, text, self.step)
+
+
+class CommSummary:
+    """DeepSpeed's tables of collectives, plain and with the time spent waiting (deepspeed/utils/comms_logging.py).
+
+    One row per operation and message size becomes metrics comm_<operation>_<column>, times in seconds, with the size
+    as text. The waiting time is that of the rank that prints.
+    """
+
+    OPENS: ClassVar[tuple[str, ...]] = ("Comm. Op  ",)
+    FORMAT: ClassVar[str] = "deepspeed_other.comm_table"
+    role = "context"
+    _PLAIN = ("count", "total_time", "mean_time", "gbps", "bus_gbps")
+    _WAITING = ("count", "total_time", "total_wait", "mean_time", "mean_wait")
+    _ROW = re.compile(r"^\s+(?P<size>[\d.]+ [KMGTPE]?B)\s+(?P<rest>\d+(?:\s+-?[\d.]+){4})\s*$")
+
+    def __init__(self, line: Line) -> None:
+        waiting = "straggler" in line.text
+        self.columns = self._WAITING if waiting else self._PLAIN
+        self.operation, self.found = "", list[tuple[Line, str, str, str]]()
+
+    @classmethod
+    def open(cls, line: Line) -> CommSummary | None:
+        """The head of either table."""
+        return cls(line) if line.text.startswith("Comm. Op") else None
+
+    def take(self, line: Line) -> bool:
+        """The name of an operation, or a row of it."""
+        if found := self._ROW.match(line.text):
+            self.found.append((line, self.operation, found["size"], found["rest"]))
+            return bool(self.operation)
+        if named := re.match(r"^([a-z][a-z0-9_]+)\s*$", line.text):
+            self.operation = named[1]
+        return bool(named)
+
+    def rows(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """One metric per number."""
+        for line, operation, size, rest in self.found:
+            for column, value in zip(self.columns, rest.split(), strict=True):
+                factor = 1e-3 if column.endswith(("time", "wait")) else 1.0
+                yield _metric(line, f"comm_{operation}_{column}", float(value) * factor, size)
+
+
+class Arguments:
+    """TrainingArguments of transformers as they print themselves, one per line (training_args.py, __str__)."""
+
+    OPENS: ClassVar[tuple[str, ...]] = ("Arguments(", "Config(")
+    FORMAT: ClassVar[str] = "huggingface.arguments_dump"
+    role = "context"
+    _MOST = 1000
+    _ROW = re.compile(r"^\s*(?P<key>[A-Za-z_]\w*)=(?P<value>.*?),?$")
+
+    def __init__(self, line: Line) -> None:
+        self.first, self.found, self.done = line, list[tuple[Line, str, str]](), False
+
+    @classmethod
+    def open(cls, line: Line) -> Arguments | None:
+        """The class name with its bracket at the end of a line."""
+        return cls(line) if re.search(r"\w(?:Arguments|Config)\($", line.text) else None
+
+    def take(self, line: Line) -> bool:
+        """A field, or the closing bracket."""
+        if self.done or len(self.found) > self._MOST:
+            return False
+        self.done = line.text.strip() == ")"
+        found = self._ROW.match(line.text)
+        if found:
+            self.found.append((line, found["key"], found["value"]))
+        return self.done or bool(found)
+
+    def rows(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """One setting per field, its value as text: view setting reads it."""
+        for line, key, value in self.found:
+            row = {"line": line.line, "rank": line.rank, "host": line.host, "kind": "trainer", "key": key}
+            yield "config", {**row, "value": json.dumps(value)}
+
+
+MACHINES = (FlopsProfile, CommSummary, Arguments)
