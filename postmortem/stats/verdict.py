@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal
 
-from postmortem.stats.medians import ENOUGH
+from postmortem.stats.medians import BATCHES, ENOUGH
 
 if TYPE_CHECKING:
     from postmortem.stats.medians import Interval, Ratio
@@ -16,6 +16,7 @@ Word = Literal["faster", "slower", "equivalent", "undecided"]
 REGRESSION = 0.01  # smaller differences are worth no alarm (the default noise threshold of criterion.rs)
 EQUIVALENCE = 0.03  # larger ones must be excluded before two runs are called equal
 FAR = 5.0  # a claim from a few steps must clear this many equivalence bounds ...
+WANDERING = 4 * BATCHES  # steps under which batches cannot show how much the level of a run wanders
 WANDER = 1.0  # ... or this many standard deviations of single steps, whichever is more
 
 
@@ -47,7 +48,8 @@ def judge_ratio(
     """
     if not math.isfinite(ratio.ratio):
         return Judgement("undecided", "one side has no step times")
-    if min(ratio.n_eff_before, ratio.n_eff_after) < ENOUGH or change_inside:
+    few = min(ratio.n_before, ratio.n_after) < WANDERING or min(ratio.n_eff_before, ratio.n_eff_after) < ENOUGH
+    if few or change_inside:
         return _judge_short(ratio, equivalence, regression, change_inside=change_inside)
     low = math.log(ratio.low) if ratio.low > 0.0 else -math.inf
     high = math.log(ratio.high)
@@ -137,7 +139,10 @@ def _judge_short(ratio: Ratio, equivalence: float, regression: float, *, change_
     if change_inside:
         why = f"{_percent(ratio)}, but the step time changes within a run, so no typical step stands for it"
         return Judgement("undecided", why, more_runs=True)
-    have = min(ratio.n_eff_before, ratio.n_eff_after)
+    have, steps = min(ratio.n_eff_before, ratio.n_eff_after), min(ratio.n_before, ratio.n_after)
+    if have >= ENOUGH:
+        why = f"{_percent(ratio)}: too few steps ({steps} of {WANDERING}) to see whether a run wanders"
+        return Judgement("undecided", why, more_steps=WANDERING - steps)
     share = max(ratio.n_before / max(ratio.n_eff_before, 1.0), ratio.n_after / max(ratio.n_eff_after, 1.0))
     more = math.ceil((ENOUGH - have) * share) if have < ENOUGH else 0
     why = f"{_percent(ratio)}: too few independent steps ({math.floor(have)} of {ENOUGH:.0f}), about {more} more needed"
