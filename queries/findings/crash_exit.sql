@@ -89,6 +89,7 @@ given.events = """
 kind   | role    | source | rank | code | name               | after_step | line
 signal | symptom | log    | 1    | -11  | Segmentation fault | 30         | 99
 signal | symptom | log    |      | -6   | Aborted            | 4          | 9
+signal | symptom | log    |      | -9   | Killed             |            | 1
 """
 expect = """
 rank | culprit | code | line
@@ -113,7 +114,7 @@ ends AS (
     LEFT JOIN reached AS r ON e.kind = 'signal' AND e.run_id = r.run_id AND e.source = r.source
     WHERE
         e.code <> 0 AND e.role IN ('root', 'symptom')
-        AND (e.kind = 'exit' OR (e.kind = 'signal' AND e.code < 0 AND coalesce(r.last_step - e.after_step, 0) <= $went_on))
+        AND (e.kind = 'exit' OR (e.kind = 'signal' AND e.code < 0 AND coalesce(r.last_step - coalesce(e.after_step, 0), 0) <= $went_on))
 )
 
 SELECT
