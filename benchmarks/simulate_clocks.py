@@ -28,11 +28,11 @@ TIMES = ("launch_time", "start_time", "end_time")
 
 
 def real(folder: Path) -> tuple[pa.Table, pa.Table]:
-    """Tables trace and trace_collective of the real set."""
+    """Views trace_file and trace_collective of the real set."""
     with tempfile.TemporaryDirectory() as store:
         ingest({"run": folder}, Path(store), jobs=1)
         session = Session(Store(Path(store)), ["run"])
-        return session.sql("FROM trace"), session.sql("FROM trace_collective")
+        return session.sql("FROM trace_file"), session.sql("FROM trace_collective")
 
 
 def repeated(collectives: pa.Table, steps: int) -> pa.Table:
@@ -66,7 +66,7 @@ def answers(trace: pa.Table, collectives: pa.Table) -> tuple[list[int], dict[int
     connection = duckdb.connect()
     register(connection)
     hosts = pa.array([f"host{rank}" for rank in trace["rank"].to_pylist()])
-    connection.register("trace", trace.set_column(trace.schema.get_field_index("host"), "host", hosts))
+    connection.register("trace_file", trace.set_column(trace.schema.get_field_index("host"), "host", hosts))
     connection.register("trace_collective", collectives)
     for name in ("trace_clock", "aligned_collective"):
         connection.execute(f"CREATE TABLE {name} AS {queries()[name].sql}")

@@ -26,7 +26,7 @@ _TRACES = """
         t.run_id, t.source, t.rank, t.host, t.pid, coalesce(k.status, 'unknown') AS status,
         k.offset_ns, k.drift, k.reference_time, k.uncertainty, k.collectives,
         row_number() OVER (ORDER BY t.rank NULLS LAST, t.source) AS process
-    FROM trace AS t
+    FROM trace_file AS t
     LEFT JOIN trace_clock AS k ON k.run_id = t.run_id AND k.source = t.source
     WHERE t."start" IS NOT NULL
 """
@@ -69,7 +69,7 @@ def write(session: Session, file: Path) -> int:
         PostmortemError: the run has no traces.
 
     """
-    session.need(["trace_clock", "aligned_collective"])
+    session.need(["trace_file", "trace_clock", "aligned_collective"])
     connection = session.connection
     connection.execute(f"CREATE OR REPLACE TEMP TABLE timeline_trace AS {_TRACES}")
     connection.execute(f"CREATE OR REPLACE TEMP TABLE timeline_thread AS {_THREADS}")

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-# rank0_trace.json (torchtitan), rank-0.Apr_03.json (HTA), ..._rank0.123.pt.trace.json (vLLM), worker0_step_12 (PARAM)
-_RANK = re.compile(r"(?:^|[^a-z])rank[-_ ]?(\d+)", re.IGNORECASE)
+from postmortem.parsers._names import rank_from_name
+
+# worker0_step_12 (PARAM); names with "rank" in them are discovery's
 _WORKER = re.compile(r"^worker[-_ ]?(\d+)(?!\d)")
 # torch/profiler/profiler.py, tensorboard_trace_handler: {host}_{pid}.{time}.pt.trace.json[.gz]
 _HANDLER = re.compile(r"^(?P<host>.+)_(?P<pid>\d+)\..*\.pt\.trace\.json")
@@ -75,8 +76,9 @@ def identify(path: str, stated: Mapping[str, Any], pid: int | None, rank: int | 
         host = handler["host"] if handler and pid is not None and int(handler["pid"]) == pid else None
     number, origin = _number(info.get("rank")), "distributedInfo"
     if number is None:
-        named = _RANK.search(name) or _WORKER.search(name)
-        number, origin = (int(named[1]) if named else rank), "file_name"
+        number, origin = rank_from_name(path)[0] if rank is None else rank, "file_name"
+        if number is None and (named := _WORKER.search(name)):
+            number = int(named[1])
     backend = info.get("backend")
     return Identity(
         number,

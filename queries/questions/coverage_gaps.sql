@@ -1,6 +1,6 @@
 /*---
 title = "What is missing, in sentences"
-reads = ["rank_evidence", "coverage", "run_summary", "checkpoint_file"]
+reads = ["rank_evidence", "coverage", "run_summary", "checkpoint_file", "trace_file"]
 [returns]
 run_id = "VARCHAR"
 sentence = "VARCHAR"
@@ -38,6 +38,24 @@ rank | log  | trace | dump
 0    | true | false | false
 """
 expect = "sentence"
+[[case]]
+name = "two traces of nobody known; that of a single process needs no rank"
+given.run_summary = """
+name | world_size
+run  | 2
+one  | 1
+"""
+given.trace_file = """
+run_id | source | rank | start
+run    | a      | 0    | 5
+run    | b      |      | 5
+run    | c      |      | 5
+one    | d      |      | 5
+"""
+expect = """
+run_id | sentence
+run    | Traces whose rank is not known: 2 (b, c); ingest with --rank-map states it.
+"""
 [[case]]
 name = "a large checkpoint file was read for its structure only"
 given.run_summary = """
@@ -95,6 +113,18 @@ UNION ALL
 SELECT name, 'Nothing states how many ranks the job had.'
 FROM run_summary
 WHERE world_size IS NULL
+UNION ALL
+SELECT
+    t.run_id,
+    printf(
+        'Traces whose rank is not known: %d (%s%s); ingest with --rank-map states it.',
+        count(*), array_to_string(list(t.source ORDER BY t.source)[:3], ', '), CASE WHEN count(*) > 3 THEN ', ...' ELSE '' END
+    )
+FROM trace_file AS t
+INNER JOIN run_summary AS s ON s.name = t.run_id
+WHERE t.rank IS NULL AND t."start" IS NOT NULL
+GROUP BY t.run_id
+HAVING greatest(count(*), max(s.world_size)) > 1
 UNION ALL
 SELECT
     run_id,

@@ -2,7 +2,7 @@
 title = "Which ranks left which evidence"
 doc   = "One row per run and rank that exists: every rank up to the world size, and every rank that left anything."
 materialize = true
-reads = ["run_summary", "line", "metrics", "trace", "collective_evidence", "source"]
+reads = ["run_summary", "line", "metrics", "trace_file", "collective_evidence", "source"]
 [returns]
 run_id = "VARCHAR"
 rank = "INTEGER"
@@ -19,7 +19,7 @@ given.metrics = """
 rank | name
 0    | loss
 """
-given.trace = """
+given.trace_file = """
 rank
 1
 """
@@ -43,7 +43,7 @@ logs AS (
 ),
 
 traces AS (
-    SELECT DISTINCT run_id, rank FROM trace WHERE rank IS NOT NULL
+    SELECT DISTINCT run_id, rank FROM trace_file WHERE rank IS NOT NULL
 ),
 
 dumps AS (

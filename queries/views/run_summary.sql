@@ -2,7 +2,7 @@
 title = "One line per run"
 doc   = "Size, span and end of each run. `ended` and `end`: completed (every process that said how it ended, ended well), failed (one ended with an error of its own), stopped (it was ended from outside), unknown (nothing says how it ended)."
 materialize = true
-reads = ["metrics", "process", "line", "events", "trace", "trace_step", "source", "collective_evidence"]
+reads = ["metrics", "process", "line", "events", "trace", "trace_file", "trace_step", "source", "collective_evidence"]
 [returns]
 name = "VARCHAR"
 world_size = "INTEGER"
@@ -110,7 +110,7 @@ lines AS (
 seen AS (
     SELECT run_id, max(world_size) AS stated, max(rank) AS highest FROM process GROUP BY run_id
     UNION ALL
-    SELECT run_id, max(world_size), max(rank) FROM trace GROUP BY run_id
+    SELECT run_id, max(world_size), max(rank) FROM trace_file GROUP BY run_id
     UNION ALL
     SELECT run_id, NULL, max(rank) FROM metrics GROUP BY run_id
     UNION ALL

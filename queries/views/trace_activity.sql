@@ -7,7 +7,7 @@ run at once, the lowest one counts (a kernel before the operator that launched i
 HolisticTraceAnalysis (hta/common/types.py), plus the custom all-reduce and device-side communication kernels it counts as
 compute, and ROCm's copy kernels.
 """
-reads = ["trace_event"]
+reads = ["trace_event", "trace_file"]
 [returns]
 run_id = "VARCHAR"
 source = "VARCHAR"
@@ -50,7 +50,7 @@ event | activity      | level | start_time | end_time
 ---*/
 WITH classified AS (
     SELECT
-        run_id, source, rank, ordinal, name, stream, correlation, ts, dur,
+        run_id, source, ordinal, name, stream, correlation, ts, dur,
         CASE
             WHEN cat = 'kernel' AND regexp_matches(name, '^((hip)?Mem(cpy|set)|__amd_rocclr_(copy|fill)|dma)') THEN 3
             WHEN
@@ -82,13 +82,14 @@ WITH classified AS (
 )
 
 SELECT
-    run_id, source, rank, ordinal AS event, name, stream, correlation,
-    CASE level
+    c.run_id, c.source, t.rank, c.ordinal AS event, c.name, c.stream, c.correlation,
+    CASE c.level
         WHEN 1 THEN 'gpu compute' WHEN 2 THEN 'communication' WHEN 3 THEN 'gpu copy' WHEN 4 THEN 'data loader'
         WHEN 5 THEN 'communication' WHEN 6 THEN 'runtime call' ELSE 'cpu operator'
     END AS activity,
-    level,
-    ts AS start_time,
-    ts + dur AS end_time
-FROM classified
-WHERE level IS NOT NULL
+    c.level,
+    c.ts AS start_time,
+    c.ts + c.dur AS end_time
+FROM classified AS c
+LEFT JOIN trace_file AS t ON t.run_id = c.run_id AND t.source = c.source
+WHERE c.level IS NOT NULL

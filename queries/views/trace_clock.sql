@@ -8,7 +8,7 @@ what is left, and at least 2 us. Where no host is stated each rank counts as a c
 20 us or within its uncertainty is taken for none. With fewer than 5 common collectives a clock stays unknown, and its
 ranks are not put beside others. corrected time = time - offset - drift * (time - reference).
 """
-reads = ["trace", "trace_collective"]
+reads = ["trace_file", "trace_collective"]
 materialize = true
 [returns]
 run_id = "VARCHAR"
@@ -23,7 +23,7 @@ uncertainty = "BIGINT"
 collectives = "BIGINT"
 [[case]]
 name = "one host, one clock"
-given.trace = """
+given.trace_file = """
 source | rank | host | start
 a      | 0    | h    | 0
 b      | 1    | h    | 0
@@ -35,7 +35,7 @@ b      | 1    | h     | reference | 0         | 0     | 0           |
 """
 [[case]]
 name = "two hosts, the second one second ahead; a third with too little in common"
-given.trace = """
+given.trace_file = """
 source | rank | host | start
 a      | 0    | h    | 0
 b      | 1    | i    | 0
@@ -67,7 +67,7 @@ WITH member AS (
         run_id, source, rank, host,
         coalesce(host, 'rank ' || rank) AS clock,
         first_value(coalesce(host, 'rank ' || rank)) OVER (PARTITION BY run_id ORDER BY rank, source) AS reference_clock
-    FROM trace
+    FROM trace_file
     WHERE rank IS NOT NULL AND "start" IS NOT NULL
 ),
 

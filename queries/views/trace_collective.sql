@@ -5,7 +5,7 @@ One row per rank and collective operation: NCCL and RCCL kernels, and the gloo, 
 step is that of the launch where the launch is known, because kernels run on after the step that launched them. `ordinal`
 counts the operations of one kind within the step (and process group, where every operation states one).
 """
-reads = ["trace", "trace_event", "trace_step"]
+reads = ["trace_file", "trace_event", "trace_step"]
 materialize = true
 [returns]
 run_id = "VARCHAR"
@@ -28,7 +28,7 @@ start_time = "BIGINT"
 end_time = "BIGINT"
 [[case]]
 name = "a kernel belongs to the step of its launch; gloo runs on the CPU"
-given.trace = """
+given.trace_file = """
 source | rank | host | start
 a      | 0    | h    | 0
 """
@@ -61,7 +61,7 @@ WITH launch AS (
 
 operation AS (
     SELECT
-        e.run_id, e.source, e.rank, e.ordinal AS event, e."group" AS group_name, e.sequence, e.stream,
+        e.run_id, e.source, e.ordinal AS event, e."group" AS group_name, e.sequence, e.stream,
         e.ts AS start_time, e.ts + e.dur AS end_time,
         coalesce(l.launch_time, e.ts) AS launch_time,
         CASE
@@ -93,14 +93,14 @@ operation AS (
 
 spanned AS (
     SELECT
-        run_id, source, host,
+        run_id, source, rank, host,
         dense_rank() OVER (PARTITION BY run_id, rank ORDER BY "start", source) AS span
-    FROM trace
+    FROM trace_file
 ),
 
 placed AS (
     SELECT
-        o.run_id, o.source, o.rank, o.event, o.group_name, o.sequence, o.stream, o.start_time, o.end_time,
+        o.run_id, o.source, t.rank, o.event, o.group_name, o.sequence, o.stream, o.start_time, o.end_time,
         o.launch_time, o.backend, o.kind, s.step, s.origin, t.host, t.span,
         bool_and(o.group_name IS NOT NULL) OVER (PARTITION BY o.run_id, o.backend) AS grouped,
         bool_and(o.group_name IS NOT NULL AND o.sequence IS NOT NULL)

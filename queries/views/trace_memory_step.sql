@@ -44,7 +44,7 @@ rank | step | device_type | device | allocated | peak | reserved | counted
 ---*/
 WITH change AS (
     SELECT
-        run_id, source, rank, ordinal, ts, device_type, device, reserved,
+        run_id, source, ordinal, ts, device_type, device, reserved,
         allocated IS NULL AS counted,
         coalesce(
             allocated,

@@ -1,7 +1,7 @@
 /*---
 title = "Operators on the CPU by name, with the time that is their own"
 doc   = "One row per rank and operator: calls, total time, and own time, which is the total less the operators called directly within on the same thread."
-reads = ["trace_event"]
+reads = ["trace_event", "trace_file"]
 [returns]
 run_id = "VARCHAR"
 source = "VARCHAR"
@@ -12,6 +12,10 @@ total = "BIGINT"
 own = "BIGINT"
 [[case]]
 name = "linear calls addmm"
+given.trace_file = """
+source | rank
+a      | 0
+"""
 given.trace_event = """
 source | rank | ordinal | ph | cat    | name         | tid | ts  | dur
 a      | 0    | 0       | X  | cpu_op | aten::linear | 1   | 100 | 50
@@ -29,7 +33,7 @@ rank | name         | count | total | own
 """
 ---*/
 WITH op AS (
-    SELECT run_id, source, rank, tid, name, ts AS start_time, ts + dur AS end_time, ordinal, dur
+    SELECT run_id, source, tid, name, ts AS start_time, ts + dur AS end_time, ordinal, dur
     FROM trace_event
     WHERE ph = 'X' AND cat = 'cpu_op' AND ts IS NOT NULL AND dur IS NOT NULL AND name NOT LIKE 'ProfilerStep#%'
 ),
@@ -56,7 +60,7 @@ deep AS (
 
 placed AS (
     SELECT
-        o.run_id, o.source, o.rank, o.tid, o.name, o.start_time, o.end_time, o.ordinal, o.dur,
+        o.run_id, o.source, o.tid, o.name, o.start_time, o.end_time, o.ordinal, o.dur,
         CAST(d.depth AS BIGINT) AS depth
     FROM op AS o
     INNER JOIN deep AS d
@@ -76,11 +80,12 @@ child AS (
 )
 
 SELECT
-    o.run_id, o.source, o.rank, o.name,
+    o.run_id, o.source, t.rank, o.name,
     count(*) AS count,
     CAST(sum(o.dur) AS BIGINT) AS total,
     CAST(sum(greatest(o.dur - coalesce(c.called, 0), 0)) AS BIGINT) AS own
 FROM placed AS o
 LEFT JOIN child AS c ON c.run_id = o.run_id AND c.source = o.source AND c.ordinal = o.ordinal
-GROUP BY o.run_id, o.source, o.rank, o.name
-ORDER BY o.run_id, o.rank, o.source, total DESC, o.name
+LEFT JOIN trace_file AS t ON t.run_id = o.run_id AND t.source = o.source
+GROUP BY o.run_id, o.source, t.rank, o.name
+ORDER BY o.run_id, t.rank, o.source, total DESC, o.name

@@ -6,7 +6,7 @@ GPU is left out). Where a trace has none, a step runs from the end of one optimi
 has neither, the whole trace is one step with number 0. `step` counts the profiler's steps, which need not be the
 trainer's.
 """
-reads = ["trace", "trace_event"]
+reads = ["trace_file", "trace_event"]
 materialize = true
 [returns]
 run_id = "VARCHAR"
@@ -19,7 +19,7 @@ duration = "BIGINT"
 origin = "VARCHAR"
 [[case]]
 name = "annotation on the CPU, its shadow on the GPU ignored"
-given.trace = """
+given.trace_file = """
 source | rank | start | end
 a      | 0    | 1000  | 9000
 """
@@ -36,7 +36,7 @@ rank | step | start_time | end_time | duration | origin
 """
 [[case]]
 name = "optimizer steps stand in"
-given.trace = """
+given.trace_file = """
 source | rank | start | end
 a      | 0    | 1000  | 9000
 """
@@ -53,7 +53,7 @@ rank | step | start_time | end_time | duration | origin
 """
 [[case]]
 name = "neither"
-given.trace = """
+given.trace_file = """
 source | rank | start | end
 a      | 2    | 1000  | 9000
 """
@@ -64,7 +64,7 @@ rank | step | start_time | end_time | duration | origin
 ---*/
 WITH profiler AS (
     SELECT
-        run_id, source, rank,
+        run_id, source,
         CAST(regexp_extract(name, '^ProfilerStep#(\d+)', 1) AS BIGINT) AS step,
         arg_max(ts, dur) AS start_time,
         max(dur) AS duration
@@ -72,12 +72,12 @@ WITH profiler AS (
     WHERE
         ph = 'X' AND cat IN ('user_annotation', 'cpu_op') AND ts IS NOT NULL AND dur IS NOT NULL
         AND regexp_matches(name, '^ProfilerStep#\d{1,18}')
-    GROUP BY run_id, source, rank, step
+    GROUP BY run_id, source, step
 ),
 
 optimizer AS (
     SELECT
-        run_id, source, rank,
+        run_id, source,
         ts + dur AS end_time,
         lag(ts + dur) OVER (PARTITION BY run_id, source ORDER BY ts) AS start_time,
         row_number() OVER (PARTITION BY run_id, source ORDER BY ts) - 1 AS step
@@ -92,27 +92,29 @@ optimizer AS (
 ),
 
 stated AS (
-    SELECT run_id, source, rank, step, start_time, start_time + duration AS end_time, 'ProfilerStep' AS origin
+    SELECT run_id, source, step, start_time, start_time + duration AS end_time, 'ProfilerStep' AS origin
     FROM profiler
     UNION ALL
-    SELECT run_id, source, rank, step, start_time, end_time, 'optimizer step' AS origin
+    SELECT run_id, source, step, start_time, end_time, 'optimizer step' AS origin
     FROM optimizer
     WHERE start_time IS NOT NULL
 ),
 
 complete AS (
-    SELECT run_id, source, rank, step, start_time, end_time, origin FROM stated
+    SELECT run_id, source, step, start_time, end_time, origin FROM stated
     UNION ALL
-    SELECT run_id, source, rank, 0 AS step, "start" AS start_time, "end" AS end_time, 'whole trace' AS origin
-    FROM trace
+    SELECT run_id, source, 0 AS step, "start" AS start_time, "end" AS end_time, 'whole trace' AS origin
+    FROM trace_file
     WHERE
         "start" IS NOT NULL
         AND NOT EXISTS (
             SELECT 1 FROM stated
-            WHERE stated.run_id = trace.run_id AND stated.source = trace.source
+            WHERE stated.run_id = trace_file.run_id AND stated.source = trace_file.source
         )
 )
 
-SELECT run_id, source, rank, step, start_time, end_time, end_time - start_time AS duration, origin
-FROM complete
-ORDER BY run_id, rank, source, start_time
+SELECT
+    c.run_id, c.source, t.rank, c.step, c.start_time, c.end_time, c.end_time - c.start_time AS duration, c.origin
+FROM complete AS c
+INNER JOIN trace_file AS t ON t.run_id = c.run_id AND t.source = c.source
+ORDER BY c.run_id, t.rank, c.source, c.start_time

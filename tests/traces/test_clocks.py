@@ -18,7 +18,7 @@ def simulate():
 
 @pytest.mark.parametrize(("steps", "count"), [(1, 6), (50, 3)])
 def test_offsets_and_drifts_of_eight_hosts(simulate, ask, steps, count):
-    trace = ask.tables("FROM trace", "dlrm")
+    trace = ask.tables("FROM trace_file", "dlrm")
     collectives = simulate.repeated(ask.tables("FROM trace_collective", "dlrm"), steps)
     result = simulate.trials(trace, collectives, count, seed=7)
     assert result["unchanged"] >= 0.99
@@ -27,7 +27,7 @@ def test_offsets_and_drifts_of_eight_hosts(simulate, ask, steps, count):
 
 
 def test_too_few_common_collectives_leave_the_clocks_unknown(simulate, ask):
-    trace = ask.tables("FROM trace", "dlrm")
+    trace = ask.tables("FROM trace_file", "dlrm")
     few = ask.tables("FROM trace_collective WHERE kind = 'allreduce'", "dlrm")
     last, clocks = simulate.answers(trace, few)
     assert last == []

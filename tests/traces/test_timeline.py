@@ -42,7 +42,6 @@ def test_waits_are_shown_with_whom_they_wait_for(traced, tmp_path):
 
 def test_a_run_without_traces_is_refused(traced, tmp_path):
     session = traced("dlrm")
-    session.need(["trace_clock", "aligned_collective"])
     session.connection.execute("ALTER VIEW trace RENAME TO all_traces")
     session.connection.execute("CREATE VIEW trace AS FROM all_traces LIMIT 0")
     with pytest.raises(PostmortemError, match="no profiler traces"):

@@ -187,6 +187,7 @@ def test_impossible_times_are_flagged(tmp_path):
         ("worker4_step_12.1694.pt.trace.json", {}, (4, "file_name")),
         ("x_rank7.json", {"distributedInfo": {"rank": 2}}, (2, "distributedInfo")),
         ("frank7.json", {}, (None, None)),
+        ("node1_local_rank3.json", {}, (None, None)),
         ("trace.json", {"distributedInfo": {"backend": "nccl"}}, (None, None)),
     ],
 )
