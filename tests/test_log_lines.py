@@ -82,6 +82,8 @@ def test_srun_labels_fill_a_log_and_numbered_items_do_not(tmp_path):
     assert [(r["task"], r["text"]) for r in rows["line"]] == [(0, "a"), (1, "b"), (10, "c")]
     rows, _ = read(tmp_path, b"steps to take\n1: b\nmore\nand more\n")
     assert [r["task"] for r in rows["line"]] == [None] * 4
+    rows, _ = read(tmp_path, b"0: [2026-12-02 07:46:22,897] [INFO] [comm.py:9:f] a\n1: b\npip says\nmore\n")
+    assert [(r["task"], r["host"]) for r in rows["line"]] == [(0, None), (1, None), (None, None), (None, None)]
 
 
 def test_two_records_on_one_line_are_two_rows(tmp_path):

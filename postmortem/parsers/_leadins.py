@@ -83,14 +83,17 @@ class LeadIns:
     def learn(self, shapes: pl.Series, counts: pl.Series) -> None:
         """Look at the shapes of a block's lines, and how often each occurs, for host names and srun labels."""
         found = shapes.filter(shapes.str.contains(_HOST_STRONG)).str.extract(_HOST_TOKEN).drop_nulls().unique()
-        self.hosts.update(h for h in found.to_list() if _is_host(h))
+        tokens = set(found.to_list())
+        labels = {token for token in tokens if token.isdecimal()}  # numbers of tasks, not names of hosts
+        self.hosts.update(h for h in tokens - labels if _is_host(h))
         listed = shapes.filter(shapes.str.contains("pdsh |Running on the following workers: ")).to_list()
         for line in listed:
             for names in _HOST_LIST.findall(line):
                 self.hosts.update(h for h in names.split(",") if h and h.lower() not in _NO_HOSTS)
         labelled = int(counts.filter(shapes.str.contains(_SRUN)).sum())
         # A label stands on nearly every line; a list of numbered items does not fill a log.
-        self.srun = self.srun or (labelled >= 2 and labelled > 0.8 * int(counts.filter(shapes != "").sum()))
+        filled = int(counts.filter(shapes != "").sum())
+        self.srun = self.srun or bool(labels) or (labelled >= 2 and labelled > 0.8 * filled)
 
     def regexes(self) -> tuple[str, str]:
         """(One round of lead-ins with named groups, up to two rounds without groups); each piece may be absent."""
