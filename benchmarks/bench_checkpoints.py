@@ -156,6 +156,8 @@ def main() -> None:
             ("float16", numbers.astype("<f2")),
             ("int8, absmax", (numbers * (127 / np.abs(numbers).max())).astype("i1")),
             ("int8, five values", numbers.astype("i1")),
+            ("int16", (numbers * 1000).astype("<i2")),
+            ("float8_e4m3fn", rng.integers(0, 256, len(numbers)).astype("u1")),
         ):  # fmt: skip
             file = io.BytesIO(data.tobytes())
             measure(
