@@ -9,17 +9,21 @@ from __future__ import annotations
 import argparse
 import json
 import resource
+import sys
 import tempfile
 import time
 from pathlib import Path
 
 import duckdb
 
-from postmortem import report, schema
-from postmortem.ingest import LAST, MANIFEST, STORE_VERSION
-from postmortem.query import Session
-from postmortem.report.data import gather
-from postmortem.store import Store
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from postmortem import report, schema  # noqa: E402
+from postmortem.ingest import LAST, MANIFEST, STORE_VERSION  # noqa: E402
+from postmortem.query import Session  # noqa: E402
+from postmortem.report.data import gather  # noqa: E402
+from postmortem.store import Store  # noqa: E402
 
 RANKS_PER_FILE = 64
 

@@ -9,14 +9,17 @@ overlap of both for every trace of ../shared that both can read.
 import argparse
 import json
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
-from postmortem.ingest import ingest
-from postmortem.query import Session
-from postmortem.store import Store
-
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from postmortem.ingest import ingest  # noqa: E402
+from postmortem.query import Session  # noqa: E402
+from postmortem.store import Store  # noqa: E402
+
 TRACES = ROOT.parent / "shared/data/traces"
 SETS = (
     "param-dlrm-8ranks",

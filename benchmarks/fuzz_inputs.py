@@ -21,12 +21,14 @@ import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
-from postmortem import schema
-from postmortem.discover import _claim, inflate
-from postmortem.parsers import parsers
-from postmortem.records import Batch, Source
-
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from postmortem import schema  # noqa: E402
+from postmortem.discover import _claim, inflate  # noqa: E402
+from postmortem.parsers import parsers  # noqa: E402
+from postmortem.records import Batch, Source  # noqa: E402
+
 PIECE = 24_000  # B of a seed: enough for hundreds of records, small enough for thousands of inputs a minute
 PER_FORMAT = 12
 TOO_LONG = 10  # s

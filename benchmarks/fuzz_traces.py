@@ -11,15 +11,18 @@ import gzip
 import json
 import random
 import resource
+import sys
 import tempfile
 import time
 from pathlib import Path
 
-from postmortem import schema
-from postmortem.parsers import torch_trace
-from postmortem.records import Batch, Issue, Source
-
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from postmortem import schema  # noqa: E402
+from postmortem.parsers import torch_trace  # noqa: E402
+from postmortem.records import Batch, Issue, Source  # noqa: E402
+
 SHARED = ROOT.parent / "shared/data/traces"
 TOKENS = [
     b'"', b"\\", b"{", b"}", b"[", b"]", b",", b":", b"N/A", b"NaN", b"null", b"1e999", b"-1", b"\x00", b"\xff\xfe", b"\n",

@@ -9,6 +9,7 @@ the stated uncertainty covers the error.
 """
 
 import argparse
+import sys
 import tempfile
 from pathlib import Path
 
@@ -16,12 +17,14 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from postmortem.ingest import ingest
-from postmortem.query import Session, queries
-from postmortem.sqlfunctions import register
-from postmortem.store import Store
-
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from postmortem.ingest import ingest  # noqa: E402
+from postmortem.query import Session, queries  # noqa: E402
+from postmortem.sqlfunctions import register  # noqa: E402
+from postmortem.store import Store  # noqa: E402
+
 DLRM = ROOT.parent / "shared/data/traces/param-dlrm-8ranks"
 PERIOD = 20_000_000  # ns between repeated steps
 TIMES = ("launch_time", "start_time", "end_time")

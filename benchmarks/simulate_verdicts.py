@@ -21,7 +21,10 @@ from pathlib import Path
 import numpy as np
 from scipy.signal import lfilter
 
-from postmortem import stats
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from postmortem import stats  # noqa: E402
 
 EFFECTS = (0.0, 0.01, 0.02, 0.03, 0.05, 0.10)
 BLOCK = 20
