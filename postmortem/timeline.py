@@ -23,12 +23,17 @@ _WAITS = 1 << 30  # thread id of the track of waits; threads of a trace are numb
 # One row per trace: its process in the timeline, how its clock is corrected, what its label says.
 _TRACES = """
     SELECT
-        t.run_id, t.source, t.rank, t.host, t.pid, coalesce(k.status, 'unknown') AS status,
-        k.offset_ns, k.drift, k.reference_time, k.uncertainty, k.collectives,
+        t.source, t.rank, t.host, coalesce(any_value(k.status), 'unknown') AS status,
+        arg_min(k.offset_ns, coalesce(k.from_time, 0)) AS offset_ns,
+        arg_min(k.drift, coalesce(k.from_time, 0)) AS drift,
+        max(k.uncertainty) AS uncertainty,
+        CAST(sum(k.collectives) AS BIGINT) AS collectives,
+        count(k.source) AS windows,
         row_number() OVER (ORDER BY t.rank NULLS LAST, t.source) AS process
     FROM trace_file AS t
     LEFT JOIN trace_clock AS k ON k.run_id = t.run_id AND k.source = t.source
     WHERE t."start" IS NOT NULL
+    GROUP BY t.source, t.rank, t.host
 """
 _THREADS = """
     SELECT
@@ -44,14 +49,18 @@ _THREADS = """
     WHERE e.ts IS NOT NULL AND e.ph IN ('X', 'i', 's', 'f')
     GROUP BY e.source, e.pid, e.tid
 """
-_MOVED = "coalesce(t.offset_ns + CAST(t.drift * ({0} - t.reference_time) AS BIGINT), 0)"
-_EVENTS = f"""
+_EVENTS = """
     SELECT
         t.process, h.thread, e.ph, coalesce(e.cat, '') AS cat, coalesce(e.name, '') AS name,
-        e.ts - {_MOVED.format("e.ts")} AS time, e.dur, e.correlation, e.args
+        e.ts - coalesce(k.offset_ns + CAST(k.drift * (e.ts - k.reference_time) AS BIGINT), 0) AS time,
+        e.dur, e.correlation, e.args
     FROM trace_event AS e
     INNER JOIN timeline_trace AS t ON t.source = e.source
     INNER JOIN timeline_thread AS h ON h.source = e.source AND h.pid = e.pid AND h.tid = e.tid
+    LEFT JOIN trace_clock AS k
+        ON
+            k.source = e.source
+            AND coalesce(e.ts >= k.from_time, TRUE) AND coalesce(e.ts < k.until_time, TRUE)
     WHERE e.ts IS NOT NULL AND (e.ph = 'X' AND e.dur IS NOT NULL OR e.ph IN ('i', 's', 'f'))
 """
 _WAITED = """
@@ -91,10 +100,11 @@ def write(session: Session, file: Path) -> int:
 
 def _method(session: Session, traces: list[dict[str, Any]]) -> dict[str, Any]:
     """How the clocks were put together, for the metadata of the file."""
-    keys = ("rank", "source", "host", "status", "offset_ns", "drift", "uncertainty", "collectives")
+    keys = ("rank", "source", "host", "status", "offset_ns", "drift", "uncertainty", "collectives", "windows")
     return {
         "run": session.runs[0],
-        "method": "ends of common collectives; see the view trace_clock of postmortem",
+        "method": "ends of common collectives, in windows of each clock; offset and drift are the first window's; "
+        "see the view trace_clock of postmortem",
         "unit": "ns",
         "clocks": [{key: trace[key] for key in keys} for trace in traces],
     }

@@ -59,7 +59,9 @@ def _step_time(document: Document) -> Block | None:
         ("steps set aside", *(_set_aside(s.get("set_aside")) for s in sides)),
         ("change points", *(_points(s.get("changes")) for s in sides)),
     ]
-    return Block("Step time", _verdict(part), text(part.get("why")), Table(("measure", "before", "after"), rows), _query(part))
+    return Block(
+        "Step time", _verdict(part), text(part.get("why")), Table(("measure", "before", "after"), rows), _query(part)
+    )
 
 
 def _tail(part: Any) -> str:

@@ -85,7 +85,10 @@ WITH corrected AS (
         k.uncertainty,
         hash(c.span, c.step, c.match_group, c.backend, c.kind, c.ordinal) AS key
     FROM trace_collective AS c
-    INNER JOIN trace_clock AS k ON k.run_id = c.run_id AND k.source = c.source
+    INNER JOIN trace_clock AS k
+        ON
+            k.run_id = c.run_id AND k.source = c.source
+            AND coalesce(c.start_time >= k.from_time, TRUE) AND coalesce(c.start_time < k.until_time, TRUE)
     WHERE c.rank IS NOT NULL AND k.offset_ns IS NOT NULL
 ),
 

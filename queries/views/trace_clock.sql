@@ -3,9 +3,11 @@ title = "How far each rank's clock is off, with its uncertainty"
 doc = """
 Ranks of one host share a clock. Between clocks, the ends of common collectives tell the offset: on one clock they agree to
 a few microseconds. The offset to the clock of the lowest rank is the median of the differences of ends; its drift is the
-Theil-Sen slope where at least 20 collectives span at least half a second. `uncertainty` is twice the robust spread of
-what is left, and at least 2 us. Where no host is stated each rank counts as a clock of its own, and an offset within
-20 us or within its uncertainty is taken for none. With fewer than 5 common collectives a clock stays unknown, and its
+Theil-Sen slope where at least 20 collectives span at least half a second. Drift itself changes, with temperature or when a
+clock is set; so long traces are cut into up to 16 windows of at least 60 common collectives and on average a second, one row
+each, from `from_time` to before `until_time` of the rank's own clock (null: without end). `uncertainty` is twice the robust
+spread of what is left, and at least 2 us. Where no host is stated each rank counts as a clock of its own, and offsets within
+20 us or within their uncertainty are taken for none. With fewer than 5 common collectives a clock stays unknown, and its
 ranks are not put beside others. corrected time = time - offset - drift * (time - reference).
 """
 reads = ["trace_file", "trace_collective"]
@@ -16,6 +18,8 @@ source = "VARCHAR"
 rank = "INTEGER"
 clock = "VARCHAR"
 status = "VARCHAR"
+from_time = "BIGINT"
+until_time = "BIGINT"
 offset_ns = "BIGINT"
 drift = "DOUBLE"
 reference_time = "BIGINT"
@@ -82,11 +86,17 @@ ending AS (
     GROUP BY ALL
 ),
 
-difference AS (
+common AS (
     SELECT
-        e.run_id, e.clock, r.end_time AS reference_time, e.end_time - r.end_time AS apart, e.end_time AS own_time,
-        row_number() OVER (PARTITION BY e.run_id, e.clock ORDER BY r.end_time) AS place,
-        count(*) OVER (PARTITION BY e.run_id, e.clock) AS common
+        e.run_id, e.clock, e.end_time - r.end_time AS apart, e.end_time AS own_time,
+        row_number() OVER (PARTITION BY e.run_id, e.clock ORDER BY e.end_time, r.end_time) - 1 AS place,
+        count(*) OVER (PARTITION BY e.run_id, e.clock) AS collectives,
+        least(
+            16,
+            count(*) OVER (PARTITION BY e.run_id, e.clock) // 60,
+            (max(e.end_time) OVER (PARTITION BY e.run_id, e.clock) - min(e.end_time) OVER (PARTITION BY e.run_id, e.clock))
+            // 1000000000
+        ) AS windows
     FROM ending AS e
     INNER JOIN ending AS r
         ON
@@ -96,75 +106,88 @@ difference AS (
     WHERE e.clock != e.reference_clock
 ),
 
-sample AS (
-    SELECT run_id, clock, own_time, apart, common, place
+difference AS (
+    SELECT run_id, clock, apart, own_time, place, collectives, place * greatest(windows, 1) // collectives AS part
+    FROM common
+),
+
+sample AS (  -- at most 200 of a window
+    SELECT
+        run_id, clock, part, own_time, apart,
+        count(*) OVER (PARTITION BY run_id, clock, part) AS size
     FROM difference
-    WHERE place % (1 + common // 200) = 0
+    QUALIFY place % (1 + count(*) OVER (PARTITION BY run_id, clock, part) // 200) = 0
 ),
 
 slope AS (
-    SELECT a.run_id, a.clock, median((b.apart - a.apart) / CAST(b.own_time - a.own_time AS DOUBLE)) AS drift
+    SELECT a.run_id, a.clock, a.part, median((b.apart - a.apart) / CAST(b.own_time - a.own_time AS DOUBLE)) AS drift
     FROM sample AS a
-    INNER JOIN sample AS b ON b.run_id = a.run_id AND b.clock = a.clock AND b.own_time > a.own_time
-    WHERE a.common >= 20
-    GROUP BY a.run_id, a.clock
+    INNER JOIN sample AS b ON b.run_id = a.run_id AND b.clock = a.clock AND b.part = a.part AND b.own_time > a.own_time
+    WHERE a.size >= 20
+    GROUP BY a.run_id, a.clock, a.part
     HAVING max(b.own_time) - min(a.own_time) >= 500000000
 ),
 
 centre AS (
     SELECT
-        d.run_id, d.clock,
+        d.run_id, d.clock, d.part,
         coalesce(any_value(s.drift), 0) AS drift,
         CAST(median(d.own_time) AS BIGINT) AS reference_time,
+        min(d.own_time) AS first_time,
+        any_value(d.collectives) AS known,
         count(*) AS collectives
     FROM difference AS d
-    LEFT JOIN slope AS s ON s.run_id = d.run_id AND s.clock = d.clock
-    GROUP BY d.run_id, d.clock
+    LEFT JOIN slope AS s ON s.run_id = d.run_id AND s.clock = d.clock AND s.part = d.part
+    GROUP BY d.run_id, d.clock, d.part
+),
+
+rest AS (
+    SELECT
+        d.run_id, d.clock, d.part,
+        d.apart - CAST(c.drift * (d.own_time - c.reference_time) AS BIGINT) AS apart
+    FROM difference AS d
+    INNER JOIN centre AS c ON c.run_id = d.run_id AND c.clock = d.clock AND c.part = d.part
 ),
 
 level AS (
     SELECT
-        d.run_id, d.clock,
-        CAST(median(d.apart - CAST(c.drift * (d.own_time - c.reference_time) AS BIGINT)) AS BIGINT) AS offset_ns
-    FROM difference AS d
-    INNER JOIN centre AS c ON c.run_id = d.run_id AND c.clock = d.clock
-    GROUP BY d.run_id, d.clock
+        run_id, clock, part,
+        CAST(median(apart) AS BIGINT) AS offset_ns,
+        CAST(greatest(2000, 2 * 1.4826 * mad(apart)) AS BIGINT) AS uncertainty
+    FROM rest
+    GROUP BY run_id, clock, part
 ),
 
-spread AS (
+span AS (  -- windows end where the next one begins; the first and the last have no end
     SELECT
-        d.run_id, d.clock,
-        2 * 1.4826 * median(
-            abs(d.apart - CAST(c.drift * (d.own_time - c.reference_time) AS BIGINT) - l.offset_ns)
-        ) AS spread
-    FROM difference AS d
-    INNER JOIN centre AS c ON c.run_id = d.run_id AND c.clock = d.clock
-    INNER JOIN level AS l ON l.run_id = d.run_id AND l.clock = d.clock
-    GROUP BY d.run_id, d.clock
+        c.run_id, c.clock, c.drift, c.reference_time, c.known, c.collectives, l.offset_ns, l.uncertainty,
+        CASE WHEN c.part > 0 THEN c.first_time END AS from_time,
+        lead(c.first_time) OVER (PARTITION BY c.run_id, c.clock ORDER BY c.part) AS until_time,
+        bool_and(abs(l.offset_ns) <= greatest(20000, l.uncertainty)) OVER (PARTITION BY c.run_id, c.clock) AS near
+    FROM centre AS c
+    INNER JOIN level AS l ON l.run_id = c.run_id AND l.clock = c.clock AND l.part = c.part
 ),
 
 judged AS (
     SELECT
-        m.run_id, m.source, m.rank, m.clock, c.collectives, c.drift, c.reference_time, l.offset_ns,
-        CAST(greatest(2000, s.spread) AS BIGINT) AS uncertainty,
+        m.run_id, m.source, m.rank, m.clock, s.collectives, s.drift, s.reference_time, s.offset_ns, s.uncertainty,
+        s.from_time, s.until_time,
         CASE
             WHEN m.clock = m.reference_clock THEN 'reference'
-            WHEN coalesce(c.collectives, 0) < 5 THEN 'unknown'
-            WHEN m.host IS NULL AND abs(l.offset_ns) <= greatest(20000, s.spread) THEN 'agrees'
+            WHEN coalesce(s.known, 0) < 5 THEN 'unknown'
+            WHEN m.host IS NULL AND s.near THEN 'agrees'
             ELSE 'estimated'
         END AS status
     FROM member AS m
-    LEFT JOIN centre AS c ON c.run_id = m.run_id AND c.clock = m.clock
-    LEFT JOIN level AS l ON l.run_id = m.run_id AND l.clock = m.clock
-    LEFT JOIN spread AS s ON s.run_id = m.run_id AND s.clock = m.clock
+    LEFT JOIN span AS s ON s.run_id = m.run_id AND s.clock = m.clock
 )
 
 SELECT
-    run_id, source, rank, clock, status,
+    run_id, source, rank, clock, status, from_time, until_time,
     CASE status WHEN 'estimated' THEN offset_ns WHEN 'unknown' THEN NULL ELSE 0 END AS offset_ns,
     CASE status WHEN 'estimated' THEN drift WHEN 'unknown' THEN NULL ELSE 0 END AS drift,
     CASE WHEN status = 'estimated' THEN reference_time ELSE 0 END AS reference_time,
     CASE status WHEN 'reference' THEN 0 WHEN 'unknown' THEN NULL ELSE uncertainty END AS uncertainty,
     collectives
 FROM judged
-ORDER BY run_id, rank, source
+ORDER BY run_id, rank, source, from_time NULLS FIRST
