@@ -325,9 +325,25 @@ def replica(bench: Bench, rng: random.Random) -> tuple[list[Path], Callable[[], 
     return [one], apply
 
 
+def scaled(bench: Bench, rng: random.Random) -> tuple[list[Path], Callable[[], Damage]]:
+    """The first moments of one of four shards thirty times as large as they were, in the last checkpoint."""
+    path = rng.choice([p for p in bench.shards("*optim_states") if p.parent.name == bench.tags[-1]])
+
+    def apply() -> Damage:
+        with zipfile.ZipFile(path) as archive:
+            names = [info.filename for info in archive.infolist() if info.file_size > 64]
+            name = next(n for n in names if "/data/" in n)  # base_optimizer_state comes before the master weights
+            values = struct.unpack(f"<{archive.getinfo(name).file_size // 4}f", archive.read(name))
+        record = name.partition("/")[2]
+        patch(path, record, 0, struct.pack(f"<{len(values)}f", *(30 * value for value in values)))
+        return Damage("scaled", {"checkpoint_norm_outlier": {bench.name(path)}})
+
+    return [path], apply
+
+
 GENERAL = [flip, truncate, overwrite, remove, swap_ranks, latest, not_finite, hyperparameter, counter]
 STAGE_12 = [padding, master, replica]
-TAGGED = [swap_tags]
+TAGGED = [swap_tags, scaled]
 
 
 def trial(bench: Bench, rng: random.Random, kind: Callable) -> str | None:

@@ -1,7 +1,7 @@
 /*---
 title = "Size of every shard's weights and moments, checkpoint by checkpoint"
-doc   = "Norm and root mean square of master weights and moments per optimizer shard, and how the root mean square moved since the checkpoint before (growth, 1 = unchanged). Only where values were read."
-reads = ["checkpoint_shard", "checkpoint_tensor"]
+doc   = "Norm and root mean square of master weights and moments per optimizer shard, and how the root mean square moved since the checkpoint before (growth, 1 = unchanged). Groups of experts, which differ from rank to rank, are left out. Only where values were read."
+reads = ["checkpoint_shard", "checkpoint_tensor", "checkpoint_group"]
 [returns]
 run_id = "VARCHAR"
 root = "VARCHAR"
@@ -16,6 +16,7 @@ numel = "BIGINT"
 l2 = "DOUBLE"
 rms = "DOUBLE"
 growth = "DOUBLE"
+zero_stage = "BIGINT"
 [[case]]
 name = "two groups make one norm; the next checkpoint is twice as large"
 given.checkpoint_shard = """
@@ -35,12 +36,20 @@ a   | 1    | 0    | fp32 | 4     | 5  | 2.5 |
 b   | 2    | 0    | fp32 | 4     | 10 | 5   | 2
 """
 ---*/
-WITH sums AS (
+WITH experts AS (
+    SELECT run_id, source, "group"
+    FROM checkpoint_group
+    QUALIFY partitions < max(partitions) OVER (PARTITION BY run_id, source)
+),
+
+sums AS (
     SELECT
-        shard.run_id, shard.root, shard.tag, shard.tag_step AS step, shard.source, shard.dp, shard.mp, shard.rank,
+        shard.run_id, shard.root, shard.tag, any_value(shard.zero_stage) AS zero_stage,
+        coalesce(shard.tag_step, max(shard.optimizer_step)) AS step, shard.source, shard.dp, shard.mp, shard.rank,
         tensor.kind, CAST(sum(tensor.numel) AS BIGINT) AS numel, sqrt(sum(tensor.l2 * tensor.l2)) AS l2
     FROM checkpoint_tensor AS tensor
     INNER JOIN checkpoint_shard AS shard ON tensor.run_id = shard.run_id AND tensor.source = shard.source
+    ANTI JOIN experts ON tensor.run_id = experts.run_id AND tensor.source = experts.source AND tensor."group" = experts."group"
     WHERE
         shard.role = 'optimizer' AND shard.status = 'complete'
         AND tensor.kind IN ('fp32', 'exp_avg', 'exp_avg_sq') AND tensor.l2 IS NOT NULL AND tensor.numel > 0
@@ -50,6 +59,7 @@ WITH sums AS (
 SELECT
     run_id, root, tag, step, source, dp, mp, rank, kind, numel, l2,
     l2 / sqrt(numel) AS rms,
-    (l2 / sqrt(numel)) / nullif(lag(l2 / sqrt(numel)) OVER (PARTITION BY run_id, root, dp, mp, kind ORDER BY step), 0) AS growth
+    (l2 / sqrt(numel)) / nullif(lag(l2 / sqrt(numel)) OVER (PARTITION BY run_id, root, dp, mp, kind ORDER BY step), 0) AS growth,
+    zero_stage
 FROM sums
 ORDER BY run_id, root, step, mp, dp, kind
