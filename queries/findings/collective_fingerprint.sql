@@ -5,7 +5,7 @@ fault      = "comm_hang"
 severity   = "fault"
 weight     = 4
 confidence = "high"
-reads      = ["events", "known_rank", "rank_progress"]
+reads      = ["events", "known_rank", "rank_evidence", "rank_progress"]
 summary    = "rank {ranks}: {text}"
 [returns]
 rank = "INTEGER"
@@ -54,6 +54,18 @@ rank | culprit | text
      | false   | ALLREDUCE against BROADCAST (number 1)
 """
 [[case]]
+name = "two against two, in logs that state no size of the world"
+given.events = """
+kind     | rank | source | line | detail
+mismatch | 0    | log | 1 | {"rank_a":"0","number_a":"1","operation_a":"ALLREDUCE","more_a":"","rank_b":"2","number_b":"1","operation_b":"BROADCAST","more_b":""}
+mismatch | 1    | log | 2 | {"rank_a":"1","number_a":"1","operation_a":"ALLREDUCE","more_a":"","rank_b":"2","number_b":"1","operation_b":"BROADCAST","more_b":""}
+mismatch | 3    | log | 3 | {"rank_a":"3","number_a":"1","operation_a":"BROADCAST","more_a":"","rank_b":"0","number_b":"1","operation_b":"ALLREDUCE","more_b":""}
+"""
+expect = """
+rank | culprit | text
+     | false   | ALLREDUCE against BROADCAST (number 1)
+"""
+[[case]]
 name = "no report"
 given.events = """
 kind     | rank | name
@@ -91,11 +103,19 @@ said AS (
     GROUP BY rank, call
 ),
 
+everyone AS (  -- a log need not state the size of the world
+    SELECT rank FROM known_rank
+    UNION
+    SELECT rank FROM rank_evidence
+    UNION
+    SELECT rank FROM said
+),
+
 majority AS (
     SELECT call
     FROM said
     GROUP BY call
-    HAVING 2 * count(DISTINCT rank) > (SELECT greatest(count(*), max(rank) + 1) FROM known_rank)
+    HAVING 2 * count(DISTINCT rank) > (SELECT greatest(count(*), max(rank) + 1) FROM everyone)
 ),
 
 -- The reporter's global rank is that of its lead-in; where it differs, the group numbers its ranks otherwise.

@@ -1,12 +1,12 @@
 /*---
-title      = "A watchdog gave up on a collective of a group that it does not name"
-doc        = "PyTorch up to 2.1 writes the rank and the number of the collective, but not the process group (ProcessGroupNCCL.cpp). Numbers of different groups cannot be compared, so a hang is stated and nobody is named; where any record names a group, the other findings judge it."
+title      = "A watchdog gave up on a collective, and no record tells who was missing"
+doc        = "A watchdog's timeout is a hang, also where one rank alone speaks of its group. PyTorch up to 2.1 does not even name the group (ProcessGroupNCCL.cpp), and numbers of different groups cannot be compared. So the hang is stated and nobody is named; where the records of several ranks can be compared, the other findings judge it."
 fault      = "comm_hang"
 severity   = "fault"
 weight     = 0
 confidence = "low"
-reads      = ["collective_evidence", "rank_progress"]
-summary    = "{ranks_waiting} ranks timed out, the first in {operation} {seq}; undecided who kept them waiting, since the process group is not named"
+reads      = ["collective_evidence", "rank_progress", "hang_suspect", "hang_state"]
+summary    = "{text}; undecided who was missing, since no other record of its group can be compared"
 [returns]
 rank = "INTEGER"
 ranks_waiting = "BIGINT"
@@ -34,11 +34,26 @@ rank | ranks_waiting | operation | seq | step | time | source | line
      | 3             | ALLREDUCE | 68  | 21   | 100  | log    | 8
 """
 [[case]]
-name = "a group with a name is the matter of the other findings"
+name = "one rank alone speaks of a group"
+given.collective_evidence = """
+rank | statement | origin   | pending | operation | seq | group_name | line
+0    | entry     | watchdog | true    | ALLREDUCE | 68  | 1          | 7
+0    | status    | watchdog |         |           |     | 1          | 8
+"""
+expect = """
+ranks_waiting | seq | text
+1             | 68  | 1 rank timed out, the first in ALLREDUCE 68
+"""
+[[case]]
+name = "ranks that can be compared are the matter of the other findings"
 given.collective_evidence = """
 rank | statement | origin   | pending | operation | seq | group_name
-0    | entry     | watchdog | true    | ALLREDUCE | 68  |
-0    | status    | watchdog |         |           | 68  | 1
+0    | entry     | watchdog | true    | ALLREDUCE | 68  | 1
+1    | entry     | watchdog | true    | ALLREDUCE | 68  | 1
+"""
+given.hang_state = """
+kind      | seq
+transport | 68
 """
 expect = "rank | ranks_waiting | operation"
 ---*/
@@ -52,8 +67,9 @@ WITH given_up AS (
         arg_min(line, coalesce(time, line)) AS line
     FROM collective_evidence
     WHERE
-        NOT EXISTS (SELECT 1 FROM collective_evidence AS named WHERE named.group_name IS NOT NULL)
-        AND origin = 'watchdog' AND statement = 'entry' AND pending AND group_name IS NULL
+        origin = 'watchdog' AND statement = 'entry' AND pending
+        AND NOT EXISTS (SELECT 1 FROM hang_suspect)
+        AND NOT EXISTS (SELECT 1 FROM hang_state)
     HAVING count(*) > 0
 )
 
@@ -62,5 +78,5 @@ SELECT
     ranks_waiting, operation, seq,
     (SELECT min(last_step) + 1 FROM rank_progress WHERE rank IS NOT NULL) AS step,
     time, source, line,
-    printf('%d ranks timed out, the first in %s %d', ranks_waiting, operation, seq) AS text
+    printf('%d %s timed out, the first in %s %d', ranks_waiting, CASE ranks_waiting WHEN 1 THEN 'rank' ELSE 'ranks' END, operation, seq) AS text
 FROM given_up
