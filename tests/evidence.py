@@ -14,6 +14,9 @@ from postmortem.query import Session
 from postmortem.records import Batch, Source
 from postmortem.sqlfunctions import register
 
+ROOT = Path(__file__).resolve().parent.parent
+"""Folder of the checkout."""
+
 
 class MemorySession(Session):
     """A session over batches instead of a store."""

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner, Result
-from conftest import ROOT
+from evidence import ROOT
 
 from postmortem import cli
 

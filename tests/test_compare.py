@@ -7,7 +7,7 @@ from collections import Counter
 import jsonschema
 import numpy as np
 import pytest
-from conftest import ROOT
+from evidence import ROOT
 
 from postmortem.compare import compare, noise
 from postmortem.errors import PostmortemError

@@ -4,7 +4,7 @@ import re
 import tomllib
 
 import pytest
-from conftest import ROOT
+from evidence import ROOT
 
 from postmortem.diagnosis import diagnose
 from postmortem.ingest import ingest

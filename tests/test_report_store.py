@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from conftest import ROOT
+from evidence import ROOT
 from test_report import PAYLOADS, Elements
 
 from postmortem import report, schema

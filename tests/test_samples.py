@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 import pytest
-from conftest import ROOT
+from evidence import ROOT
 
 from postmortem.compare import compare
 from postmortem.diagnosis import diagnose

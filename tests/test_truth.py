@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT
+from evidence import ROOT
 
 from postmortem.compare import compare
 from postmortem.diagnosis import diagnose

@@ -34,15 +34,21 @@ def read(tmp_path, text, name="trace.json", rank=None):
     return parse(file, name, rank)
 
 
-def parse(file, name, rank=None):
+def tables_of(file, name, rank=None):
+    """Table -> its rows, and the issues, of one trace."""
     out = list(torch_trace.parse(Source("run", name, file, "torch_trace", file.stat().st_size, "d", rank)))
     tables = {}
     for batch in out:
         if isinstance(batch, Batch):
             table = schema.tables()[batch.table].conform(batch, "run", name)
             tables.setdefault(batch.table, []).append(table)
-    rows = {t: pa.concat_tables(p).to_pylist() for t, p in tables.items()}
-    return rows.get("trace_event", []), rows.get("trace", []), [o for o in out if isinstance(o, Issue)]
+    return {name: pa.concat_tables(parts) for name, parts in tables.items()}, [o for o in out if isinstance(o, Issue)]
+
+
+def parse(file, name, rank=None):
+    tables, issues = tables_of(file, name, rank)
+    rows = {name: table.to_pylist() for name, table in tables.items()}
+    return rows.get("trace_event", []), rows.get("trace", []), issues
 
 
 def document(events, **metadata):
@@ -283,11 +289,13 @@ def test_every_event_of_every_real_trace(shared: Path):
         assert torch_trace.sniff(file.name, text[: 1 << 16])
         truth = json.loads(text, strict=False, parse_float=Decimal)
         base = int(truth.get("baseTimeNanoseconds", 0))
-        rows, trace, issues = parse(file, file.name)
-        assert len(rows) + trace[0]["dropped"] == len(truth["traceEvents"]), file
+        tables, issues = tables_of(file, file.name)
+        events = tables["trace_event"]
+        assert len(events) + tables["trace"]["dropped"][0].as_py() == len(truth["traceEvents"]), file
         assert not issues, file
-        step = max(1, len(rows) // 500)  # every 500th event in detail, to keep the test short
-        for e, row in zip(truth["traceEvents"][::step], rows[::step], strict=True):
+        step = max(1, len(events) // 500)  # 500 events in detail, to keep the test short
+        rows = events.take(pa.array(range(0, len(events), step))).to_pylist()
+        for e, row in zip(truth["traceEvents"][::step], rows, strict=True):
             args = None if row["args"] is None else json.loads(row["args"], parse_float=Decimal)
             assert (row["name"], row["ts"], row["dur"], args) == _expected(e, base), file
 
