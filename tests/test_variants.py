@@ -18,6 +18,12 @@ Edit = Callable[[str], str]
 _PEER = "RuntimeError: [gloo/transport/tcp/pair.cc:553] Connection closed by peer [10.0.0.1]:8617"
 _STORE = "torch.distributed.DistNetworkError: Connection was likely closed. Did the remote server shutdown or crash?"
 
+_DIFFER = (
+    "RuntimeError: Detected mismatch between collectives on ranks. Rank 0 is running collective: "
+    "CollectiveFingerPrint(SequenceNumber=9, OpType=BARRIER), but Rank 1 is running collective: "
+    "CollectiveFingerPrint(SequenceNumber=9, OpType=ALLREDUCE, TensorShape=[8]).Collectives differ in the following aspects: Op type"
+)
+
 
 def _ranks(new: dict[str, str]) -> Edit:
     """Give every rank another number, in lead-ins and in the launcher's commands."""
@@ -73,6 +79,7 @@ VARIANTS: dict[str, tuple[str, Edit, str, list[int]]] = {
     "an exception and peers": ("crash_after_short", _until(20, _raised({0: _PEER, 1: _PEER, 3: _PEER, 2: "KeyError: 'x'"}) + _EXIT), "crash", [2]),
     "peers of a store that is gone": ("crash_after_short", _until(20, _raised(dict.fromkeys((1, 2, 3), _STORE)) + _EXIT), "crash", [0]),
     "three of four raise what nobody knows": ("crash_after_short", _until(20, _raised(dict.fromkeys((0, 1, 3), "LinkError: gone")) + _EXIT), "crash", []),
+    "two of four ranks log that their calls differ": ("crash_after_short", _until(20, _raised(dict.fromkeys((0, 1), _DIFFER))), "comm_hang", []),
     "an exception that was caught": ("crash_after_short", _caught, "none", []),
     "a loss scale is searched": ("crash_after_short", lambda text: _value(r"\d", 13, "grad_norm", "0.4")(_value(r"\d", 1, "grad_norm", "inf")(text)), "none", []),
     "a metric of no consequence is NaN": ("crash_after_short", _value(r"\d", 1, "rss_gb", "0.38, val_acc=nan"), "none", []),

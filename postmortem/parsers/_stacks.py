@@ -130,6 +130,8 @@ def classify(name: str, message: str) -> tuple[str, str, dict[str, Any]]:
         return "exception", "root", {}
     if short in _FOLLOWERS or _FOLLOWS.search(message):
         return "exception", "cascade", {}
+    if "Detected mismatch between collectives on ranks" in message:  # every rank raises it, whoever is the odd one
+        return "exception", "symptom", {}
     return "exception", "root", {}
 
 
