@@ -12,6 +12,7 @@ from postmortem.compare.memory import memory
 from postmortem.compare.noise import Repeats, noise, repeats
 from postmortem.compare.stability import stability
 from postmortem.compare.throughput import throughput
+from postmortem.compare.traces import stragglers
 from postmortem.diagnosis import diagnose
 from postmortem.query import Session
 
@@ -52,6 +53,7 @@ def compare(
         "why": why,
         "faults": judged,
         "throughput": speed,
+        "stragglers": stragglers(session),
         "stability": stability(session, sides, judged),
         "memory": growing,
         "loss": loss(session, same_work=speed["comparable"]),

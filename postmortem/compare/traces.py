@@ -1,8 +1,8 @@
-"""Whether a slowness that profiler traces showed is gone from the traces of the after-run."""
+"""What profiler traces of both runs show: whether a slowness is gone, and who made the others wait before and after."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from postmortem.query import Session
@@ -37,6 +37,59 @@ def judge_traced(session: Session, fault: Mapping[str, Any]) -> tuple[str, str]:
     if step["after_ms"] >= step["before_ms"]:
         return "undecided", f"No longer in the traces, but steps are not faster: {said}."
     return "fixed", f"No longer in the traces, and steps are faster: {said}."
+
+
+def stragglers(session: Session) -> dict[str, Any] | None:
+    """Who made the others wait in each run, and whether it is the same; None where a run's traces do not tell.
+
+    Ranks are named by the finding trace_straggler. The verdict is same, same host, another, gone, new, none, or
+    undecided where the after-run has too few profiled steps to say that it is gone.
+    """
+    before, after = session.runs
+    steps = {run: _compared(session, run) for run in (before, after)}
+    if not all(steps.values()):
+        return None
+    named = {run: [row["rank"] for row in session.only(run).rows("trace_straggler")][:1] for run in (before, after)}
+    rows = session.rows("stragglers_compared", before=before, after=after, most=1024)
+    enough = steps[after] >= LEAST_STEPS or named[after]
+    told = [row for row in rows if row["rank"] in named[before] + named[after]]
+    why = " ".join([_named("Before", named[before]), _named("After", named[after]), *map(_cost, told)])
+    return {
+        "verdict": _same(rows, named[before], named[after]) if enough else "undecided",
+        "why": why,
+        "ranks": list(rows[:8]),
+        "query": "stragglers_compared",
+    }
+
+
+def _compared(session: Session, run: str) -> int:
+    """Profiled steps of the run in which the arrivals of several ranks could be compared."""
+    session.need(["aligned_collective"])
+    sql = "SELECT count(DISTINCT step) FROM aligned_collective WHERE run_id = $run"
+    return int(session.connection.execute(sql, {"run": run}).fetchall()[0][0])
+
+
+def _same(rows: Sequence[Mapping[str, Any]], first: list[int], then: list[int]) -> str:
+    if not first or not then:
+        return "gone" if first else "new" if then else "none"
+    if first == then:
+        return "same"
+    host = [{row["rank"]: row[f"{side}_host"] for row in rows} for side in ("before", "after")]
+    several = all(len(set(hosts.values())) > 1 for hosts in host)
+    return "same host" if several and host[0].get(first[0]) == host[1].get(then[0]) is not None else "another"
+
+
+def _named(when: str, ranks: list[int]) -> str:
+    return f"{when}, rank {ranks[0]} makes the others wait." if ranks else f"{when}, no rank stands out."
+
+
+def _cost(row: Mapping[str, Any]) -> str:
+    sides = [
+        f"{row[f'{side}_ms']:.1f} ms of a profiled step, last in {row[f'{side}_led']} of {row[f'{side}_steps']}, {side}"
+        for side in ("before", "after")
+        if row[f"{side}_ms"] is not None
+    ]
+    return f"Rank {row['rank']} typically costs them {'; '.join(sides)}."
 
 
 def _ranks(session: Session, run: str) -> set[int]:

@@ -14,7 +14,7 @@ MEMORY_ROWS = 12
 
 def blocks(document: Document) -> list[Block]:
     """Every block that the comparison has numbers for."""
-    makers = (_step_time, _phases, _stability, _loss, _memory)
+    makers = (_step_time, _phases, _stragglers, _stability, _loss, _memory)
     return [block for make in makers if (block := make(document)) is not None]
 
 
@@ -106,6 +106,26 @@ def _phases(document: Document) -> Block | None:
     return Block(
         "Phases that carry the change", "", said, Table(head, rows[:24], max(0, len(rows) - 24)), ["phases_compared"]
     )
+
+
+def _stragglers(document: Document) -> Block | None:
+    part = _part(document, "stragglers")
+    if not part:
+        return None
+    rows = [
+        (f"rank {row['rank']}", *(_held(row, side) for side in SIDES))
+        for row in part.get("ranks") or []
+    ]  # fmt: skip
+    table = Table(("who", "before", "after"), rows)
+    return Block("Who makes the others wait", _verdict(part), text(part.get("why")), table, _query(part))
+
+
+def _held(row: Document, side: str) -> str:
+    if row.get(f"{side}_ms") is None:
+        return "—"
+    host = f" on {row[f'{side}_host']}" if row.get(f"{side}_host") else ""
+    steps = f"last in {row[f'{side}_led']} of {row[f'{side}_steps']} steps"
+    return f"{words.number(row[f'{side}_ms'])} ms of a step, {steps}{host}"
 
 
 def _stability(document: Document) -> Block | None:

@@ -3,6 +3,7 @@
 import pytest
 
 from postmortem.compare import compare
+from postmortem.compare.traces import _same, stragglers
 from postmortem.diagnosis import diagnose
 
 DLRM = "traces/param-dlrm-8ranks"
@@ -34,6 +35,36 @@ def test_overlap_and_idle(ask, truth):
     assert [round(r["overlap"], 2) for r in rows] == pytest.approx(truth[DLRM]["overlap_percent"], abs=0.0051)
     for r in rows:
         assert r["compute"] + r["exposed_communication"] + r["exposed_memcpy"] + r["idle"] == r["span"]
+
+
+def test_whether_the_same_rank_makes_the_others_wait_in_the_other_run(traced, truth):
+    late = truth[GLOO]["straggler"]
+    gone = stragglers(traced("gloo_before", "gloo_after"))
+    assert (gone["verdict"], gone["ranks"][0]["rank"]) == ("gone", late)
+    assert f"Before, rank {late} makes the others wait. After, no rank stands out." in gone["why"]
+    assert stragglers(traced("gloo_after", "gloo_before"))["verdict"] == "new"
+    assert stragglers(traced("gloo_before", "dlrm"))["verdict"] == "undecided"  # one profiled step is not enough
+    assert stragglers(traced("dlrm", "gloo_after"))["verdict"] == "none"
+    assert stragglers(traced("gloo_before", "resnet_after")) is None  # one rank
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "verdict"),
+    [
+        ([3], [3], "same"),
+        ([3], [2], "same host"),
+        ([3], [0], "another"),
+        ([3], [], "gone"),
+        ([], [1], "new"),
+        ([], [], "none"),
+    ],
+)
+def test_same_rank_same_host_or_another(first, then, verdict):
+    """Ranks 0 and 1 on one host, 2 and 3 on another."""
+    rows = [{"rank": r, "before_host": "ab"[r // 2], "after_host": "ab"[r // 2]} for r in range(4)]
+    assert _same(rows, first, then) == verdict
+    one_host = [{"rank": r, "before_host": "a", "after_host": "a"} for r in range(4)]
+    assert _same(one_host, [3], [2]) == "another"
 
 
 def test_one_step_is_not_enough_to_name_a_straggler(traced):
