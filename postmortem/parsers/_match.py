@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from postmortem.formats import Pattern
+from postmortem.formats import Pattern, patterns
 from postmortem.parsers import _shapes
+from postmortem.parsers._blocks import OPENERS
 from postmortem.parsers._text import Ints
 
 LONGEST = 1 << 16
@@ -40,39 +41,76 @@ class Match:
     of: Ints
 
 
-def match(
-    text: pl.Series, texts: _shapes.Texts, patterns: Sequence[Pattern], others: tuple[str, ...] = ()
-) -> tuple[list[Match], list[int]]:
+class Owners:
+    """Which patterns match which forms.
+
+    Attributes:
+        of: for each form the number of the pattern that has it, or -1.
+        row: for each form its row in the places of that pattern.
+        places: for each pattern where its captures stand in its forms.
+        suspects: for each pattern that asks for certain digits the forms of which a line may match.
+        openers: forms that contain one of OPENERS.
+    """
+
+    def __init__(self) -> None:
+        self.of = self.row = self.openers = np.empty(0, np.int64)
+        self.places: dict[int, dict[str, _shapes.Places]] = {}
+        self.suspects: dict[int, Ints] = {}
+
+    def add(self, forms: pl.Series) -> None:
+        """Find the pattern of each further form; where several match, the first in order has it."""
+        if (forms.str.len_bytes() > LONGEST).any():
+            forms = forms.str.head(LONGEST)
+        candidates, known = _candidates(forms, _literals()), len(self.of)
+        of, row = np.full(len(forms), -1), np.zeros(len(forms), np.int64)
+        for number, pattern in enumerate(patterns()):
+            at = _suspects(pattern, forms, candidates)
+            at = at[of[at] < 0]
+            if not len(at):
+                continue
+            if pattern.exact:
+                self.suspects[number] = np.concatenate([self.suspects.get(number, at[:0]), at + known])
+                continue
+            at = at[forms[at].str.contains(pattern.regex).to_numpy()]
+            of[at] = number
+            if pattern.captures and pattern.emit and len(at):
+                row[at] = self._place(number, _shapes.captured(forms[at], pattern.regex))
+        opened = [candidates[literal] for literal in map(_shapes.masked_text, OPENERS) if literal in candidates]
+        self.openers = np.concatenate([self.openers, *(at + known for at in opened)])
+        self.of, self.row = np.concatenate([self.of, of]), np.concatenate([self.row, row])
+
+    def _place(self, number: int, fresh: dict[str, _shapes.Places]) -> Ints:
+        """Add places to those of a pattern, and say in which rows they are."""
+        known = self.places.setdefault(number, {name: place.take(0) for name, place in fresh.items()})
+        count = len(next(iter(known.values())).at)
+        self.places[number] = {name: known[name].joined(place) for name, place in fresh.items()}
+        return np.arange(count, count + len(next(iter(fresh.values())).at))
+
+
+def match(text: pl.Series, texts: _shapes.Texts, owners: Owners) -> tuple[list[Match], list[int]]:
     """Find the pattern of each text; where several match, the first in order has it.
 
-    Returns the matches, and the numbers of the texts that contain one of the literals `others`.
+    Returns the matches, and the numbers of the texts that contain one of OPENERS.
     """
-    forms = texts.forms
-    if (forms.str.len_bytes() > LONGEST).any():
-        forms = forms.str.head(LONGEST)
-    candidates = _candidates(forms, _literals(tuple(patterns), others))
-    settled, taken = np.zeros(len(forms), np.bool_), np.zeros(len(texts.of), np.bool_)
+    of = owners.of[texts.of].astype(np.int16)
+    order = np.argsort(of, kind="stable")
+    ends = np.cumsum(np.bincount(of + 1, minlength=len(patterns()) + 1))
+    taken = np.zeros(len(of), np.bool_)
     found = []
-    for pattern in patterns:
-        at = _suspects(pattern, forms, candidates)
-        at = at[~settled[at]]
-        if not len(at):
+    for number, pattern in enumerate(patterns()):
+        rows = order[ends[number] : ends[number + 1]]
+        if number in owners.suspects:
+            rows = texts.having(owners.suspects[number])
+        rows = rows[~taken[rows]]
+        if not len(rows):
             continue
-        if not pattern.exact:
-            at = at[forms[at].str.contains(pattern.regex).to_numpy()]
-            settled[at] = True
-        rows, place = texts.having(at)
-        free = ~taken[rows]
-        rows, place = rows[free], place[free]
         if pattern.exact:
             result = _tested(pattern, text, texts, rows)
-        else:
-            result = _placed(pattern, forms[at], texts, rows, place)
-        if len(result.at):
-            found.append(result)
             taken[result.at] = True
-    also = [candidates[literal] for literal in map(_shapes.masked_text, others) if literal in candidates]
-    return found, texts.having(np.unique(np.concatenate(also)))[0].tolist() if also else []
+        else:
+            result = _placed(pattern, owners.places.get(number, {}), texts, rows, owners.row[texts.of[rows]])
+        found.append(result)
+    return [result for result in found if len(result.at)], texts.having(owners.openers).tolist()
 
 
 def _suspects(pattern: Pattern, forms: pl.Series, candidates: dict[str, Ints]) -> Ints:
@@ -94,19 +132,19 @@ def _tested(pattern: Pattern, text: pl.Series, texts: _shapes.Texts, rows: Ints)
     return Match(pattern, rows, captures, texts.data, texts.starts[rows], {}, rows)
 
 
-def _placed(pattern: Pattern, forms: pl.Series, texts: _shapes.Texts, rows: Ints, of: Ints) -> Match:
+def _placed(
+    pattern: Pattern, places: Mapping[str, _shapes.Places], texts: _shapes.Texts, rows: Ints, of: Ints
+) -> Match:
     """Records whose form matches, so that it says where the captures stand."""
     starts = texts.starts[rows]
-    if not pattern.captures or not pattern.emit or not len(rows):
-        return Match(pattern, rows, pl.DataFrame(height=len(rows)), texts.data, starts, {}, of)
-    places = _shapes.captured(forms, pattern.regex)
-    captures = pl.DataFrame({name: places[name].read(texts.data, starts, of) for name in pattern.captures})
-    return Match(pattern, rows, captures, texts.data, starts, places, of)
+    captures = {name: places[name].read(texts.data, starts, of) for name in places}
+    frame = pl.DataFrame(captures) if captures else pl.DataFrame(height=len(rows))
+    return Match(pattern, rows, frame, texts.data, starts, places, of)
 
 
 @cache
-def _literals(patterns: tuple[Pattern, ...], others: tuple[str, ...]) -> list[str]:
-    return sorted({_shapes.masked_text(text) for text in [*others, *(t for p in patterns for t in p.contains)]})
+def _literals() -> list[str]:
+    return sorted({_shapes.masked_text(text) for text in [*OPENERS, *(t for p in patterns() for t in p.contains)]})
 
 
 def _candidates(text: pl.Series, literals: list[str]) -> dict[str, npt.NDArray[np.int64]]:

@@ -49,6 +49,15 @@ class Places(NamedTuple):
     at: Ints
     size: Ints
 
+    def take(self, count: int) -> Places:
+        """Those of the first shapes."""
+        return Places(self.text.head(count), self.at[:count], self.size[:count])
+
+    def joined(self, others: Places) -> Places:
+        """Those of these shapes, and then of others."""
+        numbers = (np.concatenate(pair) for pair in ((self.at, others.at), (self.size, others.size)))
+        return Places(pl.concat([self.text, others.text]), *numbers)
+
     def read(self, data: bytes, starts: Ints, shapes: Ints) -> pl.Series:
         """What lines captured that start at `starts` in `data` and have these shapes (row numbers of `text`)."""
         varying = self.size >= 0
@@ -74,13 +83,11 @@ class Texts:
     forms: pl.Series
     of: Ints
 
-    def having(self, forms: Ints) -> tuple[Ints, Ints]:
-        """The texts that have these forms, and for each its place in `forms`."""
-        place = np.full(len(self.forms), -1)
-        place[forms] = np.arange(len(forms))
-        found = place[self.of]
-        at = np.flatnonzero(found >= 0)
-        return at, found[at]
+    def having(self, forms: Ints) -> Ints:
+        """The numbers of the texts that have one of these forms."""
+        wanted = np.zeros(len(self.forms), np.bool_)
+        wanted[forms] = True
+        return np.flatnonzero(wanted[self.of])
 
     def groups(self, regex: str) -> list[pl.Series]:
         """What the groups of an expression capture in each text, null where it does not match."""

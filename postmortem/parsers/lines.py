@@ -8,8 +8,19 @@ import numpy as np
 import polars as pl
 
 from postmortem import schema
-from postmortem.formats import patterns
-from postmortem.parsers import _blocks, _emit, _leadins, _marks, _match, _names, _physical, _shapes, _steps, _times
+from postmortem.parsers import (
+    _blocks,
+    _emit,
+    _forms,
+    _leadins,
+    _marks,
+    _match,
+    _names,
+    _physical,
+    _shapes,
+    _steps,
+    _times,
+)
 from postmortem.parsers._read import Block, blocks
 from postmortem.parsers._text import Ints, cut
 from postmortem.records import Batch, Issue, Parsed, Source
@@ -105,7 +116,7 @@ class _Reader:
         self.rank, self.local_rank, self.host = source.rank, source.local_rank, source.host
         self.attempt = _names.attempt_from_name(source.path) or 0
         self.started = False
-        self.leadins = _leadins.LeadIns()
+        self.forms = _forms.Forms()
         self.clock = _times.Clock()
         self.machines = _blocks.Machines()
         self.steps: pl.DataFrame | None = None
@@ -117,7 +128,7 @@ class _Reader:
         lines, texts = self._records(block)
         if lines.is_empty():
             return
-        found, openers = _match.match(lines["text"], texts, patterns(), _blocks.OPENERS)
+        found, openers = _match.match(lines["text"], texts, self.forms.owners)
         lines = self._attempts(lines, found)
         rows, marks = [], _marks.Marks(lines.height)
         for match in found:
@@ -138,11 +149,8 @@ class _Reader:
     def _records(self, block: Block) -> tuple[pl.DataFrame, _shapes.Texts]:
         """Each record of the block with what its lead-ins say."""
         physical = _physical.split(block)
-        shapes, of = _shapes.distinct(cut(_shapes.masked(physical.data), physical.starts, physical.lengths))
-        self.leadins.learn(shapes, pl.Series(np.bincount(of)))
-        forms = pl.DataFrame({"shape": np.arange(len(shapes)), "start": np.zeros(len(shapes), np.int64), "raw": shapes})
-        forms = _physical.apart(_leadins.split(forms, self.leadins), self.leadins)
-        at, of = _expanded(of, forms["shape"].to_numpy())
+        at, of = self.forms.read(physical)
+        forms = self.forms.table
         begins = physical.starts[at] + forms["start"].to_numpy()[of]
         stamps, stamped = _stamps(physical.data, begins, forms, of)
         time, clock = (series.gather(stamped) for series in self.clock.read(stamps))
@@ -231,17 +239,6 @@ class _Reader:
             yield Batch(table, _columns(frame, table))
         if carried is not None:
             self.steps = carried.group_by("rank").last().select(carried.columns)
-
-
-def _expanded(of: Ints, shapes: Ints) -> tuple[Ints, Ints]:
-    """Lines of shapes that hold one or more records -> the line and the row of `shapes` of each record."""
-    first = np.flatnonzero(np.concatenate(([True], shapes[1:] != shapes[:-1])))
-    if len(first) == len(shapes):
-        return np.arange(len(of)), of
-    counts = np.diff(np.concatenate((first, [len(shapes)])))[of]
-    at = np.repeat(np.arange(len(of)), counts)
-    within = np.arange(len(at)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return at, first[of[at]] + within
 
 
 def _stamps(data: bytes, begins: Ints, forms: pl.DataFrame, of: Ints) -> tuple[_shapes.Texts, pl.Series]:
