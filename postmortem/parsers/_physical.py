@@ -25,7 +25,7 @@ _NCCL = ascii_classes(
     r"([A-Za-z0-9][\w.-]*:\d+:\d+ \[-?\d+\] (?:\d+ )?(?:\S+:\d+ )?(?:\([^)]*\) )?NCCL (?:INFO|WARN) )"
 )
 _NCCL_FIRST = ascii_classes(r"^[A-Za-z0-9][\w.-]*:\d+:\d+ \[-?\d+\] ")
-_ANSI = re.compile(rb"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)")
+_ANSI = re.compile(rb"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\))")
 _LF, _CR = 10, 13
 
 

@@ -26,17 +26,16 @@ def cut(data: bytes, starts: Ints, lengths: Ints) -> pl.Series:
     A view is four words of 32 bits: the length, the first four bytes, and then either the rest of a short text, or
     the number of a buffer (0) and the offset there. They are made as two words of 64 bits.
     """
-    valid = None
-    if lengths.min(initial=0) < 0:
-        known = lengths >= 0
-        valid = pa.py_buffer(np.packbits(known, bitorder="little"))
-        starts, lengths = np.where(known, starts, 0), np.where(known, lengths, 0)
+    known = lengths >= 0
+    if not known.all():
+        found = cut(data, np.where(known, starts, 0), np.where(known, lengths, 0))
+        return pl.select(pl.when(pl.Series(known)).then(found)).to_series()
     words = np.ndarray((len(data) - 7,), "<u8", data, strides=(1,))
     views = np.empty((len(starts), 2), "<u8")
     for first in range(0, len(starts), _AT_ONCE):
         some = slice(first, first + _AT_ONCE)
         _view(words, starts[some], lengths[some], views[some])
-    buffers = [valid, pa.py_buffer(views), pa.py_buffer(data)]
+    buffers = [None, pa.py_buffer(views), pa.py_buffer(data)]
     return pl.Series(pa.Array.from_buffers(pa.string_view(), len(starts), buffers))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 
 from postmortem import schema
 from postmortem.parsers import (
@@ -265,5 +266,14 @@ def _said(kind: str, data: bytes, begins: Ints, forms: pl.DataFrame, of: Ints) -
 
 def _columns(frame: pl.DataFrame, table: str) -> Mapping[str, pl.Series]:
     names = [c.name for c in schema.tables()[table].columns if c.name in frame.columns]
-    arrow = frame.select(names).to_arrow(compat_level=pl.CompatLevel.newest())
-    return {name: arrow.column(name) for name in names}
+    return {name: _arrow(frame[name]) for name in names}
+
+
+def _arrow(column: pl.Series) -> pa.Array:
+    """The column without the block that its texts are cut out of.
+
+    The writer makes strings of views, which copies them, but keeps the bitmap of nulls: that comes from polars together
+    with all other buffers of its column, and would keep the block in memory.
+    """
+    views = not column.null_count()
+    return column.to_arrow(compat_level=pl.CompatLevel.newest() if views else pl.CompatLevel.oldest())
