@@ -229,6 +229,8 @@ def _hung_first(one: Mapping[str, Any], other: Mapping[str, Any], *, noticed: bo
         return True
     if hang["culprit_ranks"] and not crash["culprit_ranks"]:
         return True  # processes that all ended with an error do not explain why one rank did not come
+    if crash["finding"] in {"crash_exit", "crash_followers"} and not crash["culprit_ranks"] and not noticed:
+        return True  # launchers stop all processes at once when one ends: who timed out before that waited already
     begun, failed = hang["onset_time"], crash["onset_time"]
     return not noticed and begun is not None and failed is not None and bool(begun < failed)
 

@@ -1,11 +1,11 @@
 /*---
-title      = "A watchdog gave up on a collective, and no record tells who was missing"
-doc        = "A watchdog's timeout is a hang, also where one rank alone speaks of its group. PyTorch up to 2.1 does not even name the group (ProcessGroupNCCL.cpp), and numbers of different groups cannot be compared. So the hang is stated and nobody is named; where the records of several ranks can be compared, the other findings judge it."
+title      = "Ranks gave up waiting for others, and no record tells who was missing"
+doc        = "A watchdog's timeout is a hang, also where one rank alone speaks of its group. PyTorch up to 2.1 does not even name the group (ProcessGroupNCCL.cpp), and numbers of different groups cannot be compared. A timeout of gloo or of monitoredBarrier names no operation at all. So the hang is stated and nobody is named; where the records of several ranks can be compared, the other findings judge it."
 fault      = "comm_hang"
 severity   = "fault"
 weight     = 0
 confidence = "low"
-reads      = ["collective_evidence", "rank_progress", "hang_suspect", "hang_state"]
+reads      = ["collective_evidence", "events", "rank_progress", "hang_suspect", "hang_state"]
 summary    = "{text}; undecided who was missing, since no other record of its group can be compared"
 [returns]
 rank = "INTEGER"
@@ -56,8 +56,38 @@ kind      | seq
 transport | 68
 """
 expect = "rank | ranks_waiting | operation"
+[[case]]
+name = "gloo ran out of time on two ranks"
+given.rank_progress = """
+rank | last_step
+0    | 20
+"""
+given.events = """
+kind     | name         | rank | time | source | line
+watchdog | gloo_timeout | 0    | 200  | log    | 7
+watchdog | gloo_timeout | 2    | 210  | log    | 8
+"""
+expect = """
+rank | ranks_waiting | operation | seq | step | time | source | line | text
+     | 2             | gloo      |     | 21   | 200  | log    | 7    | 2 ranks timed out, the first in gloo
+"""
 ---*/
-WITH given_up AS (
+WITH told AS (
+    SELECT rank, operation, seq, time, source, line
+    FROM collective_evidence
+    WHERE origin = 'watchdog' AND statement = 'entry' AND pending
+    UNION ALL
+    SELECT
+        rank,
+        CASE name WHEN 'gloo_timeout' THEN 'gloo' ELSE 'monitoredBarrier' END AS operation,
+        CAST(NULL AS BIGINT) AS seq, time, source, line
+    FROM events
+    WHERE
+        name IN ('gloo_timeout', 'monitored_barrier')
+        AND NOT EXISTS (SELECT 1 FROM events AS m WHERE m.kind IN ('mismatch', 'barrier_missing', 'desync'))
+),
+
+given_up AS (
     SELECT
         count(DISTINCT rank) AS ranks_waiting,
         arg_min(operation, coalesce(time, line)) AS operation,
@@ -65,10 +95,9 @@ WITH given_up AS (
         min(time) AS time,
         arg_min(source, coalesce(time, line)) AS source,
         arg_min(line, coalesce(time, line)) AS line
-    FROM collective_evidence
+    FROM told
     WHERE
-        origin = 'watchdog' AND statement = 'entry' AND pending
-        AND NOT EXISTS (SELECT 1 FROM hang_suspect)
+        NOT EXISTS (SELECT 1 FROM hang_suspect)
         AND NOT EXISTS (SELECT 1 FROM hang_state)
     HAVING count(*) > 0
 )
@@ -78,5 +107,6 @@ SELECT
     ranks_waiting, operation, seq,
     (SELECT min(last_step) + 1 FROM rank_progress WHERE rank IS NOT NULL) AS step,
     time, source, line,
-    printf('%d %s timed out, the first in %s %d', ranks_waiting, CASE ranks_waiting WHEN 1 THEN 'rank' ELSE 'ranks' END, operation, seq) AS text
+    printf('%d %s timed out, the first in %s', ranks_waiting, CASE ranks_waiting WHEN 1 THEN 'rank' ELSE 'ranks' END, operation)
+    || coalesce(' ' || seq, '') AS text
 FROM given_up

@@ -1,6 +1,6 @@
 /*---
 title    = "A rank went away without a word"
-doc      = "Every other rank that left a log complains of a lost peer, and exactly this rank, which had been making progress, neither complains nor raises anything: it died first. A rank that left no log at all is not named: it is listed under coverage."
+doc      = "Every other rank that left a log complains of a lost peer, and exactly this rank, which had been making progress, neither complains nor raises anything: it died first. A rank that left no log at all is not named: it is listed under coverage. Nor is anybody where a peer ran out of time: a rank that hangs is as silent, and so is one that was stopped before it could complain."
 fault    = "crash"
 severity = "fault"
 weight   = 1
@@ -51,6 +51,25 @@ rank | last_step | source | line
 given.events = """
 kind      | role    | rank | name         | line
 exception | cascade | 0    | RuntimeError | 13
+exception | cascade | 2    | RuntimeError | 19
+"""
+expect = "rank | step | last_step | complaints"
+[[case]]
+name = "a peer ran out of time, which closed the connections of the others"
+given.run_summary = """
+world_size
+3
+"""
+given.rank_progress = """
+rank | last_step | source | line
+0    | 16        | log    | 5
+1    | 16        | log    | 6
+2    | 16        | log    | 7
+"""
+given.events = """
+kind      | role    | rank | name         | line
+exception | cascade | 0    | RuntimeError | 13
+watchdog  | symptom | 0    | gloo_timeout | 13
 exception | cascade | 2    | RuntimeError | 19
 """
 expect = "rank | step | last_step | complaints"
@@ -110,7 +129,8 @@ counts AS (
         (SELECT count(*) FROM silent) AS silent,
         (SELECT count(*) FROM complaining) AS complaints,
         (SELECT max(world_size) FROM run_summary) AS world_size,
-        (SELECT n FROM own) AS own
+        (SELECT n FROM own) AS own,
+        (SELECT count(*) FROM events WHERE kind = 'barrier_missing' OR name IN ('gloo_timeout', 'monitored_barrier')) AS timeouts
 )
 
 SELECT
@@ -123,4 +143,4 @@ SELECT
     printf('last line of rank %d is step %d; %d other ranks report a lost connection', s.rank, s.last_step, c.complaints) AS text
 FROM silent AS s
 CROSS JOIN counts AS c
-WHERE c.silent = 1 AND c.own = 0 AND c.complaints > 0 AND c.complaints = c.world_size - 1
+WHERE c.timeouts = 0 AND c.silent = 1 AND c.own = 0 AND c.complaints > 0 AND c.complaints = c.world_size - 1
