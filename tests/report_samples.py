@@ -193,7 +193,8 @@ def _shards(ranks: int) -> Rows:
     return [
         {"root": "checkpoints", "tag": f"global_step{s}", "step": s, "role": "optimizer", "dp": r, "mp": 0, "rank": r,
          "state": "damaged" if (r, s) == (1, 40) else "complete", "checked": "values", "source": f"checkpoints/{s}/{r}.pt",
-         "bytes": 154565, "offset": 7, "end": 8, "text": "CRC differs" if (r, s) == (1, 40) else None}
+         "bytes": 154565, "offset": 7, "end": 8, "text": "CRC differs" if (r, s) == (1, 40) else None,
+         "whole": s == 20, "resume": s == 20, "named": s == 40}
         for s in (20, 40) for r in range(ranks)
     ]  # fmt: skip
 

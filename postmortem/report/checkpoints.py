@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import altair as alt
@@ -18,6 +18,7 @@ STATES = {
     "damaged": ("#D55E00", "✗"),
     "missing": ("#8a8a8a", "○"),
     "disagrees": ("#CC79A7", "≠"),
+    "not finite": ("#E69F00", "!"),
     "differs from its twin": ("#0072B2", "≠"),
 }
 LINES = 28
@@ -29,7 +30,11 @@ def grid(data: Data, extra: Marks) -> Figure | None:
     found = queried(data, "checkpoint_grid")[1]
     if not found:
         return None
-    cells = [_cell(side, row, _differing(data)) for side, rows in found.items() for row in rows]
+    cells = [
+        _cell(side, row, _differing(data), several=len({r["root"] for r in rows}) > 1)
+        for side, rows in found.items()
+        for row in rows
+    ]
     lines = _lines(cells)
     shown = [cell for cell in cells if cell["line"] in lines]
     order = list(data.sides)
@@ -48,10 +53,16 @@ def grid(data: Data, extra: Marks) -> Figure | None:
     signs = base.mark_text(fontSize=12, fontWeight="bold", color="#000").encode(text="sign:N")
     spec = marks.finish([tiles, signs], height=max(60, 20 * len(lines)))
     bad = [c for c in cells if c["state"] != "complete"]
-    table = [(c["run"], c["column"], c["line"], c["state"], c["source"], c["what"]) for c in (bad or cells)[:60]]
+    table = [(c["run"], c["tag"], c["line"], c["state"], c["source"], c["what"]) for c in (bad or cells)[:60]]
     head = ("run", "checkpoint", "shard", "state", "file", "what")
     return Figure(
-        "checkpoints", "Checkpoints", _said(cells, bad, lines), spec, head, table, ("checkpoint_grid", "twin_shards")
+        "checkpoints",
+        "Checkpoints",
+        f"{_resume(found)} {_said(cells, bad, lines)}",
+        spec,
+        head,
+        table,
+        ("checkpoint_grid", "twin_shards"),
     )
 
 
@@ -71,24 +82,61 @@ def _key(row: Row) -> tuple[Any, ...]:
     return row["tag"], row["role"], row["dp"], row["mp"]
 
 
-def _cell(side: str, row: Row, differing: set[tuple[Any, ...]]) -> dict[str, Any]:
+def _cell(side: str, row: Row, differing: set[tuple[Any, ...]], *, several: bool) -> dict[str, Any]:
     state = str(row["state"])
     if state == "complete" and _key(row) in differing:
         state = "differs from its twin"
-    spot = (
-        f"bytes {row['offset']} to {row['end']}"
-        if state not in {"complete", "missing"} and row["end"] is not None
-        else ""
-    )
+    spot = ""
+    if state not in {"complete", "missing"} and row["end"] is not None:
+        at, end = row["offset"], row["end"]
+        spot = f"bytes {at} to {end}" if end - at > 1 else f"byte {at}"
     what = "; ".join(filter(None, [words.cut(row["text"] or "", 200), spot]))
-    column = f"{row['tag'] or 'no tag'}" + (f" ({side})" if side != "run" else "")
+    tag = f"{row['root']}/{row['tag']}" if several else row["tag"] or "no tag"
+    where = f" ({side})" if side != "run" else ""
+    column = ("▶ " if row["resume"] else "") + tag + where
+    kind = (row["text"] or "").partition(":")[0] if state == "damaged" else state
     return {
         "run": side, "step": row["step"], "column": words.cut(column, 80), "line": _line(row), "state": state,
         "sign": STATES.get(state, ("", "?"))[1], "source": words.cut(row["source"] or "", 200), "what": what,
+        "brief": f"{words.cut(kind or state, 40)}{f' ({spot})' if spot else ''}", "tag": words.cut(tag, 80), "where": where,
     }  # fmt: skip
 
 
+def _resume(found: Mapping[str, Sequence[Row]]) -> str:
+    """Per run and folder: which checkpoint a run can go on from, and whether its tag file leads there."""
+    said = []
+    for side, rows in found.items():
+        where = "" if side == "run" else f" ({side})"
+        for root in dict.fromkeys(row["root"] for row in rows):
+            here = [row for row in rows if row["root"] == root]
+            best = next((row["tag"] for row in here if row["resume"]), None)
+            named = next((row for row in here if row["named"]), None)
+            text = f"Resume from {words.cut(best, 80)}{where}, the newest complete one (▶)" if best else ""
+            text = text or f"No checkpoint in {words.cut(root, 80)}{where} is complete enough to resume from"
+            if named and named["tag"] != best:
+                state = (
+                    "is complete, too"
+                    if named["whole"] and best
+                    else "is not fit"
+                    if named["whole"]
+                    else "is not complete"
+                )
+                text += f"; the tag file names {words.cut(named['tag'], 80)}, which {state}"
+            said.append(f"{text}.")
+    return " ".join(said[:4])
+
+
+def _unfit(named: Row, here: Sequence[Row]) -> str:
+    if not named["whole"]:
+        return "is not complete"
+    best = next((row["step"] for row in here if row["resume"]), None)
+    older = best is not None and named["step"] is not None and named["step"] < best
+    return "is older" if older else "is whole but holds what no run should resume from"
+
+
 def _line(row: Row) -> str:
+    if row["role"] not in {"optimizer", "model", "model_shard"} and row["source"]:
+        return words.cut(str(row["source"]).rsplit("/", 1)[-1], 60)
     who = (
         f"rank {row['rank']}"
         if row["rank"] is not None
@@ -108,7 +156,8 @@ def _lines(cells: Values) -> list[str]:
 
 def _said(cells: Values, bad: Values, lines: Sequence[str]) -> str:
     whole = f"{words.number(len(cells) - len(bad))} of {words.number(len(cells))} shards are whole"
-    worst = "; ".join(f"{c['line']} in {c['column']}: {c['state']}" for c in bad[:3])
+    worst = "; ".join(f"{c['line']} in {c['tag']}{c['where']}: {c['brief']}" for c in bad[:3])
+    worst += f"; and {words.number(len(bad) - 3)} more" if len(bad) > 3 else ""
     left = len({c["line"] for c in cells}) - len(lines)
     more = f" {words.number(left)} shards are left out of the picture." if left > 0 else ""
     return f"{whole}{f'; {worst}' if worst else ''}.{more}"

@@ -1,6 +1,6 @@
 /*---
 title = "Which checkpoint can be resumed from, and what each is good for"
-doc   = "The newest complete checkpoint of each folder is marked with resume. use: resume (weights and optimizer states are whole), weights (the model files are whole, optimizer states are not), nothing."
+doc   = "The newest checkpoint of each folder that is complete and beyond doubt is marked with resume. use: resume (weights and optimizer states are whole), weights (the model files are whole, optimizer states are not), nothing."
 reads = ["checkpoint_tag", "checkpoint_shard"]
 [returns]
 run_id = "VARCHAR"
@@ -13,24 +13,28 @@ named = "BOOLEAN"
 whole = "BIGINT"
 expected = "BIGINT"
 checked = "VARCHAR"
+why = "VARCHAR"
 [[case]]
 name = "the newest is not whole; its weights are"
 given.checkpoint_tag = """
-checkpoint | root | tag | step | zero_stage | width | parallel | expected | whole | complete | named
-c/a        | c    | a   | 10   | 1          | 1     | 1        | 2        | 2     | true     | false
-c/b        | c    | b   | 20   | 1          | 1     | 1        | 2        | 1     | false    | true
+checkpoint | root | tag | step | zero_stage | width | parallel | expected | whole | complete | named | doubt
+c/a        | c    | a   | 10   | 1          | 1     | 1        | 2        | 2     | true     | false |
+c/d        | c    | d   | 15   | 1          | 1     | 1        | 2        | 2     | true     | false | 1 file(s) hold NaN or infinities
+c/b        | c    | b   | 20   | 1          | 1     | 1        | 2        | 1     | false    | true  |
 """
 given.checkpoint_shard = """
 source | checkpoint | role      | status    | checked
 a      | c/a        | model     | complete  | values
 b      | c/a        | optimizer | complete  | structure
+x      | c/d        | model     | complete  | values
 d      | c/b        | model     | complete  | values
 e      | c/b        | optimizer | truncated | structure
 """
 expect = """
-tag | step | use     | resume | named | checked
-a   | 10   | resume  | true   | false | structure
-b   | 20   | weights | false  | true  | structure
+tag | step | use     | resume | named | checked   | why
+a   | 10   | resume  | true   | false | structure |
+d   | 15   | nothing | false  | false | values    | 1 file(s) hold NaN or infinities
+b   | 20   | weights | false  | true  | structure | 1 of 2 files are whole
 """
 ---*/
 WITH parts AS (
@@ -49,7 +53,8 @@ judged AS (
     SELECT
         tag.*, parts.checked,
         CASE
-            WHEN tag.complete THEN 'resume'
+            WHEN tag.complete AND tag.doubt IS NULL THEN 'resume'
+            WHEN tag.complete THEN 'nothing'
             -- Stage 3's model files hold no weights of their own.
             WHEN NOT parts.sharded AND coalesce(tag.zero_stage, 0) < 3 AND parts.models >= tag.parallel THEN 'weights'
             ELSE 'nothing'
@@ -61,6 +66,7 @@ judged AS (
 SELECT
     run_id, root, tag, step, use,
     use = 'resume' AND row_number() OVER (PARTITION BY run_id, root, use ORDER BY step DESC NULLS LAST, tag DESC) = 1 AS resume,
-    named, whole, expected, checked
+    named, whole, expected, checked,
+    CASE WHEN NOT complete THEN whole || ' of ' || expected || ' files are whole' ELSE doubt END AS why
 FROM judged
 ORDER BY run_id, root, step NULLS FIRST, tag

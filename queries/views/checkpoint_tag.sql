@@ -1,7 +1,7 @@
 /*---
 title = "Every checkpoint: what it should hold, what it holds, and whether a run can resume from it"
-doc   = "width is the number of data-parallel ranks and parallel that of model-parallel ones, as the files say; expected is the number of shard files that makes, with the layers, experts and parameters beside them (see checkpoint_absent). A distributed checkpoint (.metadata) is all of its files. named: a tag file points to it. complete: every expected file is there and whole. settled: named, or with .metadata, which is written last, or not newer than what the tag file names; a checkpoint that is not settled may have been in the making when the run ended."
-reads = ["checkpoint_shard", "checkpoint_file", "checkpoint_absent"]
+doc   = "width is the number of data-parallel ranks and parallel that of model-parallel ones, as the files say; expected is the number of shard files that makes, with the layers, experts and parameters beside them (see checkpoint_absent). A distributed checkpoint (.metadata) is all of its files. named: a tag file points to it. complete: every expected file is there and whole. doubt: why no run should resume from it although its files are whole (values that are not finite, files under other names or of other steps). settled: named, or with .metadata, which is written last, or not newer than what the tag file names; a checkpoint that is not settled may have been in the making when the run ended."
+reads = ["checkpoint_shard", "checkpoint_file", "checkpoint_absent", "checkpoint_tensor"]
 materialize = true
 [returns]
 run_id = "VARCHAR"
@@ -21,6 +21,7 @@ complete = "BOOLEAN"
 named = "BOOLEAN"
 settled = "BOOLEAN"
 named_by = "VARCHAR"
+doubt = "VARCHAR"
 [[case]]
 name = "two ranks of stage 1: one tag whole and named, one later tag that lacks a shard"
 given.checkpoint_file = """
@@ -82,6 +83,23 @@ d   | 2        | 2       | 2     | true     | true
 e   | 2        | 1       | 1     | false    | false
 """
 [[case]]
+name = "whole files that no run should resume from"
+given.checkpoint_shard = """
+source | checkpoint | root | tag | role      | dp | mp | status   | partition_count | file                                      | stem                                  | optimizer_step
+a      | c/t        | c    | t   | optimizer | 0  | 0  | complete | 2               | zero_pp_rank_0_mp_rank_00_optim_states.pt | zero_pp_rank_1_mp_rank_00_optim_states | 5
+b      | c/t        | c    | t   | optimizer | 1  | 0  | complete | 2               | zero_pp_rank_1_mp_rank_00_optim_states.pt | archive                               | 6
+m      | c/t        | c    | t   | model     |    | 0  | complete | 2               | mp_rank_00_model_states.pt                |                                       |
+"""
+given.checkpoint_tensor = """
+source | path | kind   | nan | inf
+m      | w    | buffer | 0   | 9
+b      | p    | fp32   | 2   | 0
+"""
+expect = """
+tag | complete | doubt
+t   | true     | 1 file(s) hold NaN or infinities; 1 file(s) lie under the name of another; its optimizers are of different steps
+"""
+[[case]]
 name = "a pipeline's layer is missing beside a whole grid"
 given.checkpoint_shard = """
 source | checkpoint | root | tag | role  | mp | status   | dp_world_size
@@ -137,6 +155,39 @@ tags AS (
     HAVING count(*) FILTER (WHERE role IN ('optimizer', 'model', 'model_shard', 'dcp')) > 0
 ),
 
+spoiled AS (
+    SELECT DISTINCT run_id, source
+    FROM checkpoint_tensor
+    WHERE kind IN ('parameter', 'fp32', 'exp_avg', 'exp_avg_sq', 'momentum') AND (nan > 0 OR inf > 0)
+),
+
+doubts AS (
+    SELECT
+        shard.run_id, shard.checkpoint,
+        nullif(concat_ws(
+            '; ',
+            CASE WHEN count(spoiled.source) > 0 THEN count(spoiled.source) || ' file(s) hold NaN or infinities' END,
+            CASE
+                WHEN count(*) FILTER (WHERE regexp_matches(shard.stem, '(model|optim)_states$') AND shard.stem || '.pt' <> shard.file) > 0
+                    THEN
+                        count(*) FILTER (WHERE regexp_matches(shard.stem, '(model|optim)_states$') AND shard.stem || '.pt' <> shard.file)
+                        || ' file(s) lie under the name of another'
+            END,
+            CASE
+                WHEN count(DISTINCT shard.optimizer_step) FILTER (WHERE shard.role = 'optimizer') > 1
+                    THEN 'its optimizers are of different steps'
+            END,
+            CASE
+                WHEN count(DISTINCT shard.global_steps) FILTER (WHERE shard.role IN ('model', 'model_shard')) > 1
+                    THEN 'its model files are of different steps'
+            END
+        ), '') AS doubt
+    FROM checkpoint_shard AS shard
+    LEFT JOIN spoiled ON shard.run_id = spoiled.run_id AND shard.source = spoiled.source
+    WHERE shard.role NOT IN ('weights', 'other', 'tag')
+    GROUP BY shard.run_id, shard.checkpoint
+),
+
 lacking AS (
     SELECT run_id, checkpoint, count(*) AS parts, count(*) FILTER (WHERE NOT short) AS files
     FROM checkpoint_absent
@@ -169,11 +220,12 @@ judged AS (
 )
 
 SELECT
-    run_id, checkpoint, root, tag, step, zero_stage, width, parallel, expected, present, whole, optimizers, models,
+    judged.run_id, judged.checkpoint, root, tag, step, zero_stage, width, parallel, expected, present, whole, optimizers, models,
     sound AND absent = 0 AND present >= expected AS complete,
     named_by IS NOT NULL AS named,
     named_by IS NOT NULL OR coalesce(described, FALSE) OR coalesce(step < named_step, FALSE)
-    OR coalesce(step < max(step) OVER (PARTITION BY run_id, root), FALSE) AND named_step IS NULL AS settled,
-    named_by
+    OR coalesce(step < max(step) OVER (PARTITION BY judged.run_id, judged.root), FALSE) AND named_step IS NULL AS settled,
+    named_by, doubts.doubt
 FROM judged
-ORDER BY run_id, root, step NULLS FIRST, tag
+LEFT JOIN doubts ON judged.run_id = doubts.run_id AND judged.checkpoint = doubts.checkpoint
+ORDER BY judged.run_id, root, step NULLS FIRST, tag
