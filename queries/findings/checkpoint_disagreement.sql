@@ -42,6 +42,26 @@ t   | 0    | false   | global_steps                                             
 t   | 1    | false   | global_steps                                                | 10    |        | f
 """
 [[case]]
+name = "two of each tensor-parallel rank: the shards of the other one decide"
+given.checkpoint_shard = """
+source | checkpoint | tag | role      | dp | mp | rank | status
+a      | c/t        | t   | optimizer | 0  | 0  | 0    | complete
+b      | c/t        | t   | optimizer | 1  | 0  | 2    | complete
+d      | c/t        | t   | optimizer | 0  | 1  | 1    | complete
+e      | c/t        | t   | optimizer | 1  | 1  | 3    | complete
+"""
+given.checkpoint_state = """
+source | key                                                         | value
+a      | optimizer_state_dict.base_optimizer_state.param_groups.0.lr | 0.1
+b      | optimizer_state_dict.base_optimizer_state.param_groups.0.lr | 0.2
+d      | optimizer_state_dict.base_optimizer_state.param_groups.0.lr | 0.1
+e      | optimizer_state_dict.base_optimizer_state.param_groups.0.lr | 0.1
+"""
+expect = """
+tag | rank | culprit | value | others | source | text
+t   | 2    | true    | 0.2   | 0.1    | b      | b: optimizer_state_dict.base_optimizer_state.param_groups.0.lr is 0.2 where 3 of 4 shards have 0.1
+"""
+[[case]]
 name = "what may differ: paddings, shared parameters, random states, the script's own state"
 given.checkpoint_shard = """
 source | checkpoint | tag | role        | dp | mp | rank | status
@@ -148,18 +168,45 @@ weighed AS (
     FROM spread
 ),
 
+-- Two shards of one model-parallel rank cannot outvote each other; those of the other ranks were written with the
+-- same settings (but have parameter shapes of their own), and can.
+everywhere AS (
+    SELECT run_id, checkpoint, role, key, value, count(*) AS agreeing, sum(count(*)) OVER (PARTITION BY run_id, checkpoint, role, key) AS files
+    FROM shared
+    WHERE role <> 'model' AND key NOT IN ('param_shapes', 'buffer_names')
+    GROUP BY run_id, checkpoint, role, key, value
+),
+
 elected AS (
     SELECT
-        weighed.*,
-        max(CASE WHEN 2 * agreeing > files THEN value END) OVER (PARTITION BY run_id, checkpoint, role, part, key) AS others
+        weighed.run_id, weighed.source, weighed.tag, weighed.rank, weighed.key, weighed.value,
+        weighed.checkpoint, weighed.role, weighed.part,
+        coalesce(
+            max(CASE WHEN 2 * weighed.agreeing > weighed.files THEN weighed.value END) OVER part,
+            max(CASE WHEN 2 * e.agreeing > e.files THEN weighed.value END) OVER part
+        ) AS others,
+        CASE WHEN bool_or(2 * weighed.agreeing > weighed.files) OVER part THEN weighed.files ELSE e.files END AS files,
+        CASE WHEN bool_or(2 * weighed.agreeing > weighed.files) OVER part THEN weighed.agreeing ELSE e.agreeing END AS agreeing
     FROM weighed
+    LEFT JOIN everywhere AS e
+        ON
+            weighed.run_id = e.run_id AND weighed.checkpoint = e.checkpoint AND weighed.role = e.role AND weighed.key = e.key
+            AND weighed.value = e.value
+    WINDOW part AS (PARTITION BY weighed.run_id, weighed.checkpoint, weighed.role, weighed.part, weighed.key)
+),
+
+counted AS (
+    SELECT
+        elected.*,
+        max(CASE WHEN value = others THEN agreeing END) OVER (PARTITION BY run_id, checkpoint, role, part, key) AS holders
+    FROM elected
 )
 
 SELECT
     tag, rank, others IS NOT NULL AS culprit, key, value, others, source,
     source || ': ' || key || ' is ' || left(value, 80)
-    || coalesce(' where ' || (files - agreeing) || ' of ' || files || ' shards have ' || left(others, 80), ', and no majority agrees on another')
+    || coalesce(' where ' || holders || ' of ' || coalesce(files, holders + 1) || ' shards have ' || left(others, 80), ', and no majority agrees on another')
         AS text
-FROM elected
+FROM counted
 WHERE others IS NULL OR value <> others
 ORDER BY tag, others IS NULL, key, source

@@ -15,6 +15,25 @@ group = "INTEGER"
 source = "VARCHAR"
 text = "VARCHAR"
 [[case]]
+name = "of two shards with different sums the one that fits the parameters is right"
+given.checkpoint_group = """
+source | checkpoint | tag | dp | mp | rank | zero_stage | group | numel | storage_numel | padding | keeps_padding | partitions | aligned | first_moment | second_moment | pieces_start | pieces_end | gaps
+a      | c/t        | t   | 0  | 0  | 0    | 1          | 0     | 6     | 6             | 0       | false         | 2          | 0       | 6            | 6             | 0            | 6          | 0
+b      | c/t        | t   | 1  | 0  | 1    | 1          | 0     | 5     | 8             | 3       | false         | 2          | 0       | 5            | 5             | 0            | 5          | 0
+"""
+given.checkpoint_shard = """
+source | checkpoint | tag | role  | mp
+m      | c/t        | t   | model | 0
+"""
+given.checkpoint_parameter = """
+source | kind  | group | position | name | numel
+m      | shape | 0     | 0        | w    | 11
+"""
+expect = """
+tag | shard_rank | group | source | text
+t   | 1          | 0     | b      | b, group 0: 5 elements and 3 of padding where the other shard has another sum
+"""
+[[case]]
 name = "a padding that was changed, and a moment that is too short"
 given.checkpoint_group = """
 source | checkpoint | tag | dp | mp | rank | zero_stage | group | numel | storage_numel | padding | keeps_padding | partitions | aligned | first_moment | second_moment | pieces | pieces_start | pieces_end | gaps
@@ -91,13 +110,30 @@ WITH sound AS (
     FROM checkpoint_group AS g
 ),
 
+wanted AS (
+    SELECT shard.run_id, shard.checkpoint, shard.mp, p."group", sum(p.numel) AS numel
+    FROM checkpoint_shard AS shard
+    INNER JOIN checkpoint_parameter AS p ON shard.run_id = p.run_id AND shard.source = p.source AND p.kind = 'shape'
+    WHERE shard.role = 'model'
+    GROUP BY shard.run_id, shard.checkpoint, shard.mp, p."group"
+),
+
 spans AS (
     SELECT
         sound.*,
         mode(span) OVER (PARTITION BY run_id, checkpoint, mp, "group") AS usual,
         count(*) OVER (PARTITION BY run_id, checkpoint, mp, "group") AS files,
-        count(*) OVER (PARTITION BY run_id, checkpoint, mp, "group", span) AS agreeing
-    FROM sound
+        count(*) OVER (PARTITION BY run_id, checkpoint, mp, "group", span) AS agreeing,
+        -- Of two shards that differ, the one that fits the parameters is right (stage_1_and_2.py: groups are padded to twice the ranks).
+        coalesce(span = due, FALSE) AS fits
+    FROM (
+        SELECT sound.*, (wanted.numel + 2 * sound.partitions - 1) // (2 * sound.partitions) * 2 AS due
+        FROM sound
+        LEFT JOIN wanted
+            ON
+                sound.run_id = wanted.run_id AND sound.checkpoint = wanted.checkpoint AND sound.mp = wanted.mp
+                AND sound."group" = wanted."group" AND sound.aligned = 0 AND sound.zero_stage IN (1, 2)
+    ) AS sound
     WHERE NOT tiny
 ),
 
@@ -106,7 +142,7 @@ local AS (
         run_id, checkpoint, tag, rank AS shard_rank, "group", source, unnest([
             CASE
                 WHEN agreeing = files THEN NULL
-                WHEN 2 * agreeing > files THEN NULL
+                WHEN 2 * agreeing > files OR (2 * agreeing = files AND files = 2 AND fits) THEN NULL
                 ELSE
                     numel || ' elements' || coalesce(' and ' || padding || ' of padding', '')
                     || ' where ' || CASE WHEN 2 * agreeing < files THEN 'most shards have ' || usual ELSE 'the other shard has another sum' END
