@@ -35,6 +35,10 @@ class StoreError(PostmortemError):
     """The store is missing, locked by another ingest, or written by another version."""
 
 
+class BusyError(StoreError):
+    """Another process holds the run."""
+
+
 class FoundError(PostmortemError):
     """The thing asked for with --fail-on or --strict was found."""
 

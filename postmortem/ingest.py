@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from postmortem import console, engine, schema
 from postmortem.discover import discover
-from postmortem.errors import DeclarationError, InputError, StoreError
+from postmortem.errors import BusyError, DeclarationError, InputError
 from postmortem.parsers import parsers
 from postmortem.records import Batch, Issue, Source
 
@@ -85,7 +85,7 @@ def ingest(
 
 def _ingest_run(home: Path, folder: Path, sources: list[Source], url: str, jobs: int | None) -> list[Outcome]:
     home.mkdir(parents=True, exist_ok=True)
-    with _lock(home):
+    with lock(home):
         done = {path.stem for path in (home / "source").glob("*.parquet")}
         todo = [source for source in sources if source.digest not in done]
         progress = console.Progress(f"ingest {home.name}", sum(source.bytes for source in todo))
@@ -99,7 +99,7 @@ def _ingest_run(home: Path, folder: Path, sources: list[Source], url: str, jobs:
 
 
 @contextmanager
-def _lock(home: Path) -> Iterator[None]:
+def lock(home: Path) -> Iterator[None]:
     """Hold the run for this process; the kernel lets go of it when the process dies, however it dies."""
     with (home / ".lock").open("a+") as file:
         try:
@@ -107,7 +107,7 @@ def _lock(home: Path) -> Iterator[None]:
         except OSError as error:
             file.seek(0)
             owner = file.read().strip() or "unknown"
-            raise StoreError(
+            raise BusyError(
                 f"The run {home.name} is being ingested by process {owner}.",
                 "Wait for it, or use another --store.",
             ) from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -13,10 +14,11 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from postmortem import resources, schema
-from postmortem.errors import DeclarationError, PostmortemError
+from postmortem import kept, resources, schema
+from postmortem.errors import BusyError, DeclarationError, PostmortemError
+from postmortem.ingest import lock
 from postmortem.sqlfunctions import register
-from postmortem.store import Store
+from postmortem.store import Store, quoted
 
 _HEADER = re.compile(r"\A/\*---\n(.*?)\n---\*/\n(.*)\Z", re.DOTALL)
 _COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -92,6 +94,7 @@ class Session:
         self.connection = store.connect(runs)
         register(self.connection)
         self._made = set(schema.tables())
+        self._states = kept.states(store, runs)
 
     def only(self, run: str) -> Session:
         """A session of its own on one of the runs."""
@@ -103,9 +106,30 @@ class Session:
             if name in self._made:
                 continue
             view = queries()[name]
-            self.need(view.reads)
-            self.connection.execute(_definition(view))
+            found = kept.files(self.store, self._states, name) if view.header.get("keep") else {}
+            if found:
+                self._take(view, found)
+            else:
+                self.need(view.reads)
+                self.connection.execute(_definition(view))
             self._made.add(name)
+
+    def _take(self, view: Query, found: Mapping[str, Path]) -> None:
+        """Make a view from what is kept of it; for the runs that keep nothing it is computed."""
+        columns = ", ".join(f'CAST("{name}" AS {kind}) AS "{name}"' for name, kind in view.returns.items())
+        parts = [f"SELECT {columns} FROM read_parquet([{quoted(found.values())}])"]
+        others = [run for run in self.runs if run not in found]
+        if others:
+            self.connection.register("computed", Session(self.store, others).view(view.name))
+            parts.append(f"SELECT {columns} FROM computed")
+        self.connection.execute(f'CREATE TEMP TABLE "{view.name}" AS {" UNION ALL ".join(parts)}')
+        if others:
+            self.connection.unregister("computed")
+
+    def view(self, name: str) -> pa.Table:
+        """All rows of a view."""
+        self.need([name])
+        return self.connection.table(name).to_arrow_table()
 
     def need_all(self) -> None:
         """Make every view, for SQL that the user wrote."""
@@ -146,6 +170,24 @@ class Session:
             raise PostmortemError(f"DuckDB does not accept this SQL: {error}") from error
 
 
+def keep(store: Store, run: str) -> None:
+    """Write the views with `keep = true` beside the tables of a large run, so that no later command computes them.
+
+    Each row of such a view comes from one run alone and carries its run_id. What is kept is lost when the run is
+    ingested with other content or a view changes; without it everything works, only later. Another ingest that holds
+    the run keeps its views itself. Two ingests of one run keep equal rows, but for the last digit of a mean.
+    """
+    with suppress(BusyError), lock(store.path / run):
+        now = kept.state(store, run)
+        kept.clear(store, run, now)
+        if not kept.worth(store, run):
+            return
+        session = Session(store, [run])
+        for query in queries().values():
+            if query.header.get("keep") and not kept.files(store, {run: now}, query.name):
+                kept.write(store, run, now, query.name, session.view(query.name))
+
+
 def find(name: str) -> Query:
     """The query `name`, with or without its folder.
 
@@ -160,8 +202,8 @@ def find(name: str) -> Query:
 
 
 def _definition(view: Query) -> str:
-    # A view that many findings read may ask to be computed once: materialize = true.
-    kind = "TEMP TABLE" if view.header.get("materialize") else "VIEW"
+    # A view that many findings read may ask to be computed once: materialize = true, or keep = true (see `keep`).
+    kind = "TEMP TABLE" if view.header.get("materialize") or view.header.get("keep") else "VIEW"
     return f'CREATE {kind} "{view.name}" AS {view.sql}'
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from postmortem import ingest as ingesting
 from postmortem.errors import InputError, PostmortemError
 from postmortem.ingest import Outcome
-from postmortem.query import Session
+from postmortem.query import Session, keep
 from postmortem.store import Store, run_name
 
 
@@ -32,7 +32,10 @@ def ingest_folders(
     names = [name for name, _ in pairs]
     if len(set(names)) < len(names):
         raise InputError("Two folders have the same name.", "Give each a label: before=a/run after=b/run.")
-    return ingesting.ingest(dict(pairs), store, url=url, jobs=jobs, options=options)
+    outcomes = ingesting.ingest(dict(pairs), store, url=url, jobs=jobs, options=options)
+    for name in outcomes:
+        keep(Store(store), name)
+    return outcomes
 
 
 def read_rank_map(file: Path | None) -> str:
@@ -122,6 +125,7 @@ def _ensure(store: Store, text: str) -> str:
         known = ", ".join(store.runs()) or "none"
         raise InputError(f"{text} is neither a run in {store.path} nor a folder.", f"Known runs: {known}.")
     ingesting.ingest({name: path}, store.path)
+    keep(store, name)
     return name
 
 

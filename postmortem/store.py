@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +21,11 @@ def run_name(text: str) -> str:
     """Turn a label or a folder name into a name that is safe as a folder of the store."""
     name = re.sub(r"[^A-Za-z0-9_.+-]+", "_", text).lstrip(".+-") or "run"
     return name[:100]
+
+
+def quoted(paths: Iterable[Path]) -> str:
+    """Paths as SQL texts with commas between them."""
+    return ", ".join("'" + str(path).replace("'", "''") + "'" for path in paths)
 
 
 @dataclass(frozen=True)
@@ -67,11 +72,10 @@ class Store:
         # DuckDB draws a bar over stdout where __main__ has no file, as under `python -c`.
         connection.execute("SET enable_progress_bar = false")
         for name, table in schema.tables().items():
-            parts = [str(part) for run in runs for part in sorted((self.path / run / name).glob("*.parquet"))]
+            parts = [part for run in runs for part in sorted((self.path / run / name).glob("*.parquet"))]
             if parts:
-                files = ", ".join("'" + part.replace("'", "''") + "'" for part in parts)
                 columns = ", ".join(f'"{column.name}"' for column in table.columns)
-                connection.execute(f'CREATE VIEW "{name}" AS SELECT {columns} FROM read_parquet([{files}])')
+                connection.execute(f'CREATE VIEW "{name}" AS SELECT {columns} FROM read_parquet([{quoted(parts)}])')
             else:
                 connection.execute(table.ddl)
         return connection

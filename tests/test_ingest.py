@@ -18,7 +18,7 @@ import pytest
 from evidence import ROOT
 
 from postmortem.errors import InputError, StoreError
-from postmortem.ingest import _lock, ingest
+from postmortem.ingest import ingest, lock
 from postmortem.store import Store
 
 SAMPLES = ROOT / "sample_traces"
@@ -132,7 +132,7 @@ def test_a_second_ingest_reads_only_what_changed(tmp_path: Path) -> None:
 def test_two_ingests_of_one_run_do_not_mix(tmp_path: Path) -> None:
     run = folder(tmp_path, {"a.log": LOG.encode()})
     (tmp_path / "store/run").mkdir(parents=True)
-    with _lock(tmp_path / "store/run"), pytest.raises(StoreError, match=f"process {os.getpid()}"):
+    with lock(tmp_path / "store/run"), pytest.raises(StoreError, match=f"process {os.getpid()}"):
         ingest({"run": run}, tmp_path / "store", jobs=1)
 
 

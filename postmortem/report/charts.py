@@ -132,7 +132,7 @@ def thin(rows: Values, most: int = 24) -> Values:
 
 def typical_step(data: Data) -> float:
     """Median over the slices of all runs, in ms; 0 where no step time is known."""
-    found = queried(data, "step_time", "step_time_measured")[1]
+    found = queried(data, "step_time")[1]
     medians = sorted(
         row["median"] for rows in found.values() for row in rows if words.finite(row["median"]) is not None
     )

@@ -27,7 +27,7 @@ from postmortem.report.marks import Values
 
 def step_time(data: Data, extra: Marks) -> Figure | None:
     """Step time of the job over steps: every slice's extremes, its median, and the range of its middle 80 %."""
-    query, found = queried(data, "step_time", "step_time_measured")
+    query, found = queried(data, "step_time")
     if not found:
         return None
     sides = list(data.sides)

@@ -2,7 +2,7 @@
 title = "Loss and gradient norm over steps, in slices"
 doc = """One row per metric and slice of steps, over the mean of all ranks: first, lowest, highest and last value and the
 median. Values that are not finite are left to the query nonfinite."""
-reads = ["metric"]
+reads = ["metric_steps"]
 [params]
 slices = { type = "INTEGER", default = 120, doc = "Number of slices at most." }
 [returns]
@@ -18,26 +18,25 @@ high_step = "BIGINT"
 high = "DOUBLE"
 median = "DOUBLE"
 [[case]]
-name = "the mean of the ranks, without what is not finite"
-params = { slices = 1 }
-given.metric = """
-rank | step | name | value
-0    | 1    | loss | 2
-1    | 1    | loss | 4
-0    | 2    | loss | 9
-1    | 2    | loss | nan
-0    | 3    | loss | 1
-0    | 3    | lr   | 1
+name = "two slices of one metric, one of the other"
+params = { slices = 2 }
+given.metric_steps = """
+step | name      | value
+1    | loss      | 3
+2    | loss      | 9
+3    | loss      | 1
+3    | grad_norm | 1
 """
 expect = """
-name | step | last_step | n | first | last | low_step | low | high_step | high | median
-loss | 1    | 3         | 3 | 3     | 1    | 3        | 1   | 2         | 9    | 3
+name      | step | last_step | n | first | last | low_step | low | high_step | high | median
+grad_norm | 3    | 3         | 1 | 1     | 1    | 3        | 1   | 3         | 1    | 1
+loss      | 1    | 2         | 2 | 3     | 9    | 1        | 3   | 2         | 9    | 6
+loss      | 3    | 3         | 1 | 1     | 1    | 3        | 1   | 3         | 1    | 1
 """
 ---*/
 WITH job AS (
     SELECT name, step, avg(value) AS value
-    FROM metric
-    WHERE name IN ('loss', 'grad_norm') AND isfinite(value) AND step IS NOT NULL
+    FROM metric_steps
     GROUP BY name, step
 ),
 

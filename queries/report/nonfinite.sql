@@ -1,7 +1,7 @@
 /*---
 title = "Losses and gradient norms that are not finite"
 doc = "One row per metric, rank and kind of value: the first and last step, and how many."
-reads = ["metrics"]
+reads = ["metric_not_finite"]
 [params]
 most = { type = "INTEGER", default = 4096, doc = "Rows at most, earliest first." }
 [returns]
@@ -12,30 +12,21 @@ first_step = "BIGINT"
 last_step = "BIGINT"
 n = "BIGINT"
 [[case]]
-name = "NaN and infinity are told apart"
-given.metrics = """
-rank | step | name      | value
-2    | 15   | loss      | nan
-2    | 16   | loss      | nan
-0    | 15   | grad_norm | inf
-0    | 16   | grad_norm | 1
-0    | 15   | lr        | nan
+name = "the earliest first"
+given.metric_not_finite = """
+name      | rank | value | first_step | last_step | n
+loss      | 2    | NaN   | 15         | 16        | 2
+grad_norm | 0    | Inf   | 15         | 15        | 1
+loss      | 0    | NaN   | 9          | 9         | 1
 """
 expect = """
 name      | rank | value | first_step | last_step | n
+loss      | 0    | NaN   | 9          | 9         | 1
 grad_norm | 0    | Inf   | 15         | 15        | 1
 loss      | 2    | NaN   | 15         | 16        | 2
 """
 ---*/
-SELECT
-    name,
-    rank,
-    CASE WHEN isnan(value) THEN 'NaN' WHEN value > 0 THEN 'Inf' ELSE '-Inf' END AS value,
-    min(step) AS first_step,
-    max(step) AS last_step,
-    count(*) AS n
-FROM metrics
-WHERE name IN ('loss', 'grad_norm') AND NOT isfinite(value) AND step IS NOT NULL
-GROUP BY ALL
+SELECT name, rank, value, first_step, last_step, n
+FROM metric_not_finite
 ORDER BY first_step, name, rank, value
 LIMIT $most

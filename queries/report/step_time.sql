@@ -1,8 +1,9 @@
 /*---
 title = "Step time of the job, in slices"
 doc = """One row per slice of steps: its first, lowest, highest and last value (so that no spike is lost), its median and
-the range of its middle 80 %. A step of the job takes as long as its slowest rank."""
-reads = ["metric"]
+the range of its middle 80 %. Printed, else from the times of step lines, else from profiler traces; a step of the job
+takes as long as its slowest rank."""
+reads = ["step_times"]
 [params]
 slices = { type = "INTEGER", default = 120, doc = "Number of slices at most." }
 [returns]
@@ -21,16 +22,13 @@ p90 = "DOUBLE"
 [[case]]
 name = "a spike inside a slice is kept"
 params = { slices = 2 }
-given.metric = """
-rank | step | name      | value
-0    | 1    | step_time | 0.1
-1    | 1    | step_time | 0.2
-0    | 2    | step_time | 0.9
-0    | 3    | step_time | 0.3
-0    | 4    | step_time | 0.4
-0    | 5    | step_time | 0.5
-0    | 5    | loss      | 7
-0    | 6    | step_time | nan
+given.step_times = """
+step | seconds
+1    | 0.2
+2    | 0.9
+3    | 0.3
+4    | 0.4
+5    | 0.5
 """
 expect = """
 step | last_step | n | first | last | low_step | low | high_step | high | median
@@ -39,9 +37,8 @@ step | last_step | n | first | last | low_step | low | high_step | high | median
 """
 ---*/
 WITH job AS (
-    SELECT step, max(value) * 1000 AS ms
-    FROM metric
-    WHERE name = 'step_time' AND isfinite(value) AND step IS NOT NULL
+    SELECT step, max(seconds) * 1000 AS ms
+    FROM step_times
     GROUP BY step
 ),
 

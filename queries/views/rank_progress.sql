@@ -1,7 +1,7 @@
 /*---
 title = "How far every rank got"
 doc   = "The last step that each rank itself printed, and where."
-materialize = true
+keep = true
 reads = ["metrics"]
 [returns]
 run_id = "VARCHAR"

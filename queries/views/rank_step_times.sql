@@ -57,10 +57,17 @@ WITH printed AS (
     GROUP BY ALL
 ),
 
+-- Not taken from `printed`: then a query that leaves the printed rows out would still compute all of them.
+printing AS (
+    SELECT DISTINCT run_id
+    FROM metrics
+    WHERE name = 'step_time' AND step IS NOT NULL AND isfinite(value) AND value > 0
+),
+
 stamped AS (
     SELECT run_id, rank, step, min(time) AS time, min(source) AS source, min(line) AS line
     FROM metrics
-    WHERE step IS NOT NULL AND time IS NOT NULL
+    WHERE step IS NOT NULL AND time IS NOT NULL AND run_id NOT IN (SELECT run_id FROM printing)
     GROUP BY ALL
 ),
 
@@ -69,7 +76,6 @@ between_lines AS (
         run_id, rank, step, source, line, time,
         (time - lag(time) OVER same) / 1e9 / (step - lag(step) OVER same) AS seconds
     FROM stamped
-    WHERE run_id NOT IN (SELECT run_id FROM printed)
     WINDOW same AS (PARTITION BY run_id, rank ORDER BY step)
 )
 
@@ -87,7 +93,7 @@ SELECT
 FROM trace_step
 WHERE
     origin <> 'whole trace' AND run_id NOT IN (
-        SELECT run_id FROM printed
+        SELECT run_id FROM printing
         UNION
         SELECT run_id FROM between_lines WHERE seconds > 0
     )

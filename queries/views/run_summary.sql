@@ -1,7 +1,7 @@
 /*---
 title = "One line per run"
 doc   = "Size, span and end of each run. `ended` and `end`: completed (every process that said how it ended, ended well), failed (one ended with an error of its own), stopped (it was ended from outside), unknown (nothing says how it ended)."
-materialize = true
+keep = true
 reads = ["metrics", "process", "line", "events", "trace", "trace_file", "trace_step", "source", "collective_evidence"]
 [returns]
 name = "VARCHAR"

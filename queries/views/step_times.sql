@@ -1,34 +1,43 @@
 /*---
 title = "Step time of the job"
 doc   = "One row per run and step: ranks wait for each other, so a step takes as long as its slowest rank, and N ranks are not N samples."
-materialize = true
-reads = ["rank_step_times"]
+keep = true
+reads = ["metrics", "rank_step_times"]
 [returns]
 run_id = "VARCHAR"
 step = "BIGINT"
 seconds = "DOUBLE"
-median_seconds = "DOUBLE"
-ranks = "BIGINT"
 slowest_rank = "INTEGER"
 [[case]]
 name = "the slowest rank counts"
+given.metrics = """
+run_id | rank | step | name      | value
+a      | 0    | 1    | step_time | 0.5
+a      | 1    | 1    | step_time | 0.75
+a      | 2    | 1    | step_time | 0.5
+a      | 0    | 1    | loss      | 3
+a      | 0    | 2    | step_time | nan
+"""
 given.rank_step_times = """
-rank | step | seconds
-0    | 1    | 0.5
-1    | 1    | 0.75
-2    | 1    | 0.5
+run_id | rank | step | seconds | origin
+a      | 1    | 1    | 0.75    | printed
+b      | 0    | 1    | 2       | stamps
+b      | 1    | 1    | 3       | stamps
 """
 expect = """
-step | seconds | median_seconds | ranks | slowest_rank
-1    | 0.75    | 0.5            | 3     | 1
+run_id | step | seconds | slowest_rank
+a      | 1    | 0.75    | 1
+b      | 1    | 3       | 1
 """
 ---*/
-SELECT
-    run_id, step,
-    max(seconds) AS seconds,
-    median(seconds) AS median_seconds,
-    count(*) AS ranks,
-    arg_max(rank, seconds) AS slowest_rank
+-- What is printed comes straight from the metrics: a row per rank and step of a large run is more than memory holds.
+SELECT run_id, step, max(value) AS seconds, arg_max(rank, value) AS slowest_rank
+FROM metrics
+WHERE name = 'step_time' AND step IS NOT NULL AND isfinite(value) AND value > 0
+GROUP BY run_id, step
+UNION ALL
+SELECT run_id, step, max(seconds) AS seconds, arg_max(rank, seconds) AS slowest_rank
 FROM rank_step_times
+WHERE origin <> 'printed'
 GROUP BY run_id, step
 ORDER BY run_id, step
