@@ -28,16 +28,24 @@ b      | 1          |      | 3    | loss | 2
 """
 expect = """
 source | rank | step | name | value
-a      | 5    | 3    | loss | 2
 a      | 0    | 3    | loss | 2
+a      | 5    | 3    | loss | 2
 b      |      | 3    | loss | 2
 """
 ---*/
+-- Only what states no rank is looked up: to join every row takes longer than to read it.
 SELECT
-    v.run_id, v.source, v.line, v.time, coalesce(v.rank, m.rank) AS rank, v.attempt, v.step, v.samples,
+    run_id, source, line, time, rank, attempt, step, samples,
+    name, value, text
+FROM metric
+WHERE rank IS NOT NULL
+UNION ALL
+SELECT
+    v.run_id, v.source, v.line, v.time, m.rank, v.attempt, v.step, v.samples,
     v.name, v.value, v.text
 FROM metric AS v
 LEFT JOIN rank_map AS m
     ON
         v.run_id = m.run_id AND v.source = m.source AND v.local_rank IS NOT DISTINCT FROM m.local_rank
         AND v.task IS NOT DISTINCT FROM m.task AND v.host IS NOT DISTINCT FROM m.host
+WHERE v.rank IS NULL
