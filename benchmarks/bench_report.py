@@ -26,27 +26,30 @@ from postmortem.query import Session, keep  # noqa: E402
 from postmortem.report.data import gather  # noqa: E402
 from postmortem.store import Store  # noqa: E402
 
-RANKS_PER_FILE = 64
-
 
 def make(store: Path, run: str, ranks: int, steps: int) -> None:
-    """One run: step times around 0.3 s with a spike every 1000 steps, a loss that falls, memory every 100 steps."""
+    """One run, a log per rank: step times around 0.3 s with a spike every 1000 steps, a loss that falls, memory."""
     connection = duckdb.connect()
-    for first in range(0, ranks, RANKS_PER_FILE):
-        last = min(ranks, first + RANKS_PER_FILE)
-        base = f"FROM range({first}, {last}) r(rank), range(1, {steps} + 1) s(step)"
+    for rank in range(ranks):
+        base = f"SELECT 'rank{rank}.log' AS source, s.step AS line, {rank} AS rank, s.step AS step"
         _write(
-            connection, store / run, "metric", first,
-            f"""SELECT 'log' AS source, s.step AS line, r.rank AS rank, s.step AS step, n.name AS name,
-                CASE n.name WHEN 'step_time' THEN 0.3 + 0.02 * sin(s.step * 0.1 + r.rank) + CASE WHEN s.step % 1000 = 0 THEN 1 ELSE 0 END
-                ELSE 8 * exp(-s.step / 20000.0) + 2 + 0.1 * sin(s.step) END AS value
-                {base}, (VALUES ('step_time'), ('loss')) n(name) ORDER BY r.rank, s.step""",
+            connection, store / run, "metric", rank,
+            f"""SELECT source, line, time, rank, step, name, CAST(text AS DOUBLE) AS value, text FROM (
+                {base}, n.name AS name, 1700000000000000000 + s.step * 300000000 AS time, printf('%.4f', CASE n.name
+                WHEN 'step_time' THEN 0.3 + 0.02 * sin(s.step * 0.1 + {rank}) + CASE WHEN s.step % 1000 = 0 THEN 1 ELSE 0 END
+                ELSE 8 * exp(-s.step / 20000.0) + 2 + 0.1 * sin(s.step) + 0.05 * sin(s.step * 0.7 + {13 * rank}) END) AS text
+                FROM range(1, {steps} + 1) s(step), (VALUES ('step_time'), ('loss')) n(name)) ORDER BY step""",
         )  # fmt: skip
         _write(
-            connection, store / run, "memory", first,
-            f"""SELECT 'log' AS source, s.step AS line, r.rank AS rank, s.step AS step, 'host_rss' AS kind,
-                4000000000 + r.rank * 1000 + CASE WHEN r.rank = 517 THEN s.step * 1000 ELSE 0 END AS bytes
-                {base} WHERE s.step % 100 = 0""",
+            connection, store / run, "memory", rank,
+            f"""{base}, 'host_rss' AS kind,
+                4000000000 + {1000 * rank} + {1000 if rank == 517 % ranks else 0} * s.step + hash(s.step) % 100000 AS bytes
+                FROM range(100, {steps} + 1, 100) s(step)""",
+        )  # fmt: skip
+        _write(
+            connection, store / run, "source", rank,
+            f"""SELECT 'rank{rank}.log' AS source, 'lines' AS format, 'read' AS status, {rank} AS rank,
+                '{rank:032x}' AS digest, {2 * steps} AS rows, 0 AS bytes, 0 AS issues, 0 AS dropped""",
         )  # fmt: skip
     versions = {name: table.version for name, table in schema.tables().items()}
     (store / run / MANIFEST).write_text(
