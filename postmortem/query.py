@@ -106,7 +106,7 @@ class Session:
             if name in self._made:
                 continue
             view = queries()[name]
-            found = kept.files(self.store, self._states, name) if view.header.get("keep") else {}
+            found = kept.files(self.store, self._states, name) if self._states and view.header.get("keep") else {}
             if found:
                 self._take(view, found)
             else:

@@ -27,6 +27,7 @@ class MemorySession(Session):
         self.connection.execute("SET enable_progress_bar = false")
         register(self.connection)
         self._made = set(schema.tables())
+        self._states: dict[str, str] = {}  # nothing is kept of what was never written
         parts: dict[str, list[pa.Table]] = {}
         for source, batch in batches:
             table = schema.tables()[batch.table]
