@@ -7,7 +7,6 @@ reads = ["metrics", "rank_step_times"]
 run_id = "VARCHAR"
 step = "BIGINT"
 seconds = "DOUBLE"
-slowest_rank = "INTEGER"
 [[case]]
 name = "the slowest rank counts"
 given.metrics = """
@@ -25,18 +24,18 @@ b      | 0    | 1    | 2       | stamps
 b      | 1    | 1    | 3       | stamps
 """
 expect = """
-run_id | step | seconds | slowest_rank
-a      | 1    | 0.75    | 1
-b      | 1    | 3       | 1
+run_id | step | seconds
+a      | 1    | 0.75
+b      | 1    | 3
 """
 ---*/
 -- What is printed comes straight from the metrics: a row per rank and step of a large run is more than memory holds.
-SELECT run_id, step, max(value) AS seconds, arg_max(rank, value) AS slowest_rank
+SELECT run_id, step, max(value) AS seconds
 FROM metrics
 WHERE name = 'step_time' AND step IS NOT NULL AND isfinite(value) AND value > 0
 GROUP BY run_id, step
 UNION ALL
-SELECT run_id, step, max(seconds) AS seconds, arg_max(rank, seconds) AS slowest_rank
+SELECT run_id, step, max(seconds) AS seconds
 FROM rank_step_times
 WHERE origin <> 'printed'
 GROUP BY run_id, step
