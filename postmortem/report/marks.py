@@ -87,6 +87,8 @@ def strips(spans: Values, sides: Sequence[str]) -> list[alt.Chart]:
 
 def rules(marks: Values) -> list[alt.Chart]:
     """Vertical marks with a word each: {step, label}. The words stand under one another, inside the picture."""
+    if not marks:  # Vega warns of a scale over nothing
+        return []
     ordered = sorted(marks, key=lambda mark: mark["step"])
     placed = [mark | {"row": 8 + 14 * (place % 6)} for place, mark in enumerate(ordered)]
     line = chart(placed).mark_rule(color=TEXT, strokeDash=[2, 3], strokeWidth=1.2).encode(x=step())
