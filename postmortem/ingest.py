@@ -79,7 +79,9 @@ def ingest(
                 "`postmortem formats` lists what can be read.",
             )
     outcomes = {name: _ingest_run(store / name, runs[name], sources, url, jobs) for name, sources in found.items()}
-    _write_json(store / LAST, {"runs": list(runs)})
+    with (store / ".lock").open("a") as file:  # ingests of other runs write it too
+        fcntl.flock(file, fcntl.LOCK_EX)
+        _write_json(store / LAST, {"runs": list(runs)})
     return outcomes
 
 
@@ -268,6 +270,7 @@ def _manifest(run_id: str, folder: Path, outcomes: list[Outcome]) -> dict[str, o
 
 
 def _write_json(path: Path, value: object) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    """Write a file whole; its writers hold a lock, so that what a killed one left half written is written over."""
+    temporary = path.with_name(f".{path.name}.tmp")
     temporary.write_text(json.dumps(value, indent=1, sort_keys=True) + "\n")
     temporary.replace(path)

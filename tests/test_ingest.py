@@ -167,6 +167,17 @@ def test_killed_at_any_moment_and_run_again_gives_the_same_store(tmp_path: Path,
     assert contents(tmp_path / "killed") == contents(tmp_path / "clean")
 
 
+def test_what_a_killed_ingest_left_half_written_is_gone_after_the_next(tmp_path: Path) -> None:
+    run = folder(tmp_path, {"train.log": LOG.encode()})
+    store = tmp_path / "store"
+    ingest({"run": run}, store, jobs=1)
+    clean = contents(store)
+    for left in (store / ".last.json.tmp", store / "run" / ".manifest.json.tmp", store / "run" / "line" / ".x.1.tmp"):
+        left.write_text("{")
+    ingest({"run": run}, store, jobs=1)
+    assert contents(store) == clean
+
+
 def test_duckdb_draws_no_bar_over_the_output(tmp_path: Path) -> None:
     """It does by default under `python -c`, where __main__ has no file."""
     code = "import sys; from pathlib import Path; from postmortem.store import Store; c = Store(Path(sys.argv[1])).connect([]); "
