@@ -1,7 +1,7 @@
 /*---
 title = "What each phase gained where steps became slower"
 doc   = "At the largest lasting rise of the step time: seconds per step that each timed phase, and the time outside all of them, gained (median after less median before), and its share of the whole gain. Only where phases were timed on both sides."
-reads = ["step_times", "phase_steps"]
+reads = ["step_change", "phase_steps"]
 [returns]
 run_id = "VARCHAR"
 step = "BIGINT"
@@ -11,32 +11,10 @@ share = "DOUBLE"
 whole = "DOUBLE"
 [[case]]
 name = "half of the gain is in the all-reduce, half outside"
-given.step_times = """
-step | seconds
-1    | 1
-2    | 1
-3    | 1
-4    | 1
-5    | 1
-6    | 1
-7    | 1
-8    | 1
-9    | 1
-10   | 1
-11   | 1
-12   | 1
-13   | 3
-14   | 3
-15   | 3
-16   | 3
-17   | 3
-18   | 3
-19   | 3
-20   | 3
-21   | 3
-22   | 3
-23   | 3
-24   | 3
+given.step_change = """
+step | before | after | ratio | transient
+13   | 1      | 3     | 3     | false
+20   | 1      | 2     | 2     | false
 """
 given.phase_steps = """
 step | phase         | seconds
@@ -55,24 +33,14 @@ step | phase         | gained | share | whole
 """
 [[case]]
 name = "steady steps"
-given.step_times = """
-step | seconds
-1    | 1
-2    | 1
-"""
+given.step_change = "step"
 expect = "step"
 ---*/
-WITH series AS (
-    SELECT run_id, list(step ORDER BY step) AS steps, change_points(list(seconds ORDER BY step)) AS found
-    FROM step_times
-    GROUP BY run_id
-),
-
-rise AS (
-    SELECT run_id, steps[c.place] AS step, c.after - c.before AS whole
-    FROM (SELECT run_id, steps, unnest(found) AS c FROM series)
-    WHERE c.after > c.before AND NOT c.transient
-    QUALIFY row_number() OVER (PARTITION BY run_id ORDER BY c.ratio DESC) = 1
+WITH rise AS (
+    SELECT run_id, step, after - before AS whole
+    FROM step_change
+    WHERE after > before AND NOT transient
+    QUALIFY row_number() OVER (PARTITION BY run_id ORDER BY ratio DESC) = 1
 ),
 
 medians AS (
