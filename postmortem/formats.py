@@ -144,10 +144,8 @@ def _whole(raw: Mapping[str, Any], parts: Mapping[str, str]) -> Mapping[str, Any
 
 def _pattern(file: str, raw: Mapping[str, Any]) -> Pattern:
     contains = raw.get("contains", ())
-    regex, emit = (
-        ascii_classes(raw["regex"]),
-        tuple(_emit(e) for e in ([raw] if "table" in raw else []) + raw.get("also", [])),
-    )
+    regex = ascii_classes(raw["regex"])
+    emit = tuple(_emit(e) for e in ([raw] if "table" in raw else []) + raw.get("also", []))
     return Pattern(
         id=f"{file}.{raw['name']}",
         role=raw.get("role", "context"),

@@ -53,7 +53,7 @@ def compare(
         "why": why,
         "faults": judged,
         "throughput": speed,
-        "stragglers": stragglers(session),
+        "stragglers": stragglers(session, sides),
         "stability": stability(session, sides, judged),
         "memory": growing,
         "loss": loss(session, same_work=speed["comparable"]),

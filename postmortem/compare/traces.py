@@ -39,34 +39,38 @@ def judge_traced(session: Session, fault: Mapping[str, Any]) -> tuple[str, str]:
     return "fixed", f"No longer in the traces, and steps are faster: {said}."
 
 
-def stragglers(session: Session) -> dict[str, Any] | None:
+def stragglers(session: Session, sides: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
     """Who made the others wait in each run, and whether it is the same; None where a run's traces do not tell.
 
-    Ranks are named by the finding trace_straggler. The verdict is same, same host, another, gone, new, none, or
-    undecided where the after-run has too few profiled steps to say that it is gone.
+    Ranks are named by the finding trace_straggler in the diagnoses `sides`. The verdict is same, same host, another,
+    gone, new, none, or undecided where the after-run has too few profiled steps to say that it is gone.
     """
     before, after = session.runs
-    steps = {run: _compared(session, run) for run in (before, after)}
-    if not all(steps.values()):
+    steps = _compared(session)
+    if not steps.get(before) or not steps.get(after):
         return None
-    named = {run: [row["rank"] for row in session.only(run).rows("trace_straggler")][:1] for run in (before, after)}
+    first, then = map(_standing_out, sides)
     rows = session.rows("stragglers_compared", before=before, after=after, most=1024)
-    enough = steps[after] >= LEAST_STEPS or named[after]
-    told = [row for row in rows if row["rank"] in named[before] + named[after]]
-    why = " ".join([_named("Before", named[before]), _named("After", named[after]), *map(_cost, told)])
+    told = [row for row in rows if row["rank"] in first + then]
     return {
-        "verdict": _same(rows, named[before], named[after]) if enough else "undecided",
-        "why": why,
+        "verdict": _same(rows, first, then) if then or steps[after] >= LEAST_STEPS else "undecided",
+        "why": " ".join([_named("Before", first), _named("After", then), *map(_cost, told)]),
         "ranks": list(rows[:8]),
         "query": "stragglers_compared",
     }
 
 
-def _compared(session: Session, run: str) -> int:
-    """Profiled steps of the run in which the arrivals of several ranks could be compared."""
+def _compared(session: Session) -> dict[str, int]:
+    """Run -> number of profiled steps in which the arrivals of several ranks could be compared."""
     session.need(["aligned_collective"])
-    sql = "SELECT count(DISTINCT step) FROM aligned_collective WHERE run_id = $run"
-    return int(session.connection.execute(sql, {"run": run}).fetchall()[0][0])
+    sql = "SELECT run_id, count(DISTINCT step) FROM aligned_collective GROUP BY run_id"
+    return dict(session.connection.execute(sql).fetchall())
+
+
+def _standing_out(diagnosed: Mapping[str, Any]) -> list[int]:
+    """The rank that makes the others wait most, if any does."""
+    said = (line for fault in diagnosed["faults"] for line in fault["evidence"])
+    return [line["rank"] for line in said if line["finding"] == "trace_straggler"][:1]
 
 
 def _same(rows: Sequence[Mapping[str, Any]], first: list[int], then: list[int]) -> str:

@@ -112,10 +112,7 @@ def _stragglers(document: Document) -> Block | None:
     part = _part(document, "stragglers")
     if not part:
         return None
-    rows = [
-        (f"rank {row['rank']}", *(_held(row, side) for side in SIDES))
-        for row in part.get("ranks") or []
-    ]  # fmt: skip
+    rows = [(f"rank {row['rank']}", *(_held(row, side) for side in SIDES)) for row in part.get("ranks") or []]
     table = Table(("who", "before", "after"), rows)
     return Block("Who makes the others wait", _verdict(part), text(part.get("why")), table, _query(part))
 

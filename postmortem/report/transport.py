@@ -58,8 +58,9 @@ def _cell(side: str, row: Row) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _column(side: str, kind: str, order: Sequence[str]) -> str:
-    return f"{kind} ({side})" if len(order) > 1 else kind
+def _column(side: str, name: str, order: Sequence[str]) -> str:
+    """The name of a column or line, with its run where there are two."""
+    return f"{name} ({side})" if len(order) > 1 else name
 
 
 def _hosts(cells: Values, differing: set[object]) -> list[str]:
@@ -102,18 +103,19 @@ def pairs(data: Data, extra: Marks) -> Figure | None:
     if not found:
         return None
     told = {side: {(str(row["one"]), str(row["other"])): row for row in rows} for side, rows in found.items()}
-    moved = _moved(told)
+    moved, order = _moved(told), list(told)
     ends = _ends(told, moved)
+    drawn, differing = set(ends), set(moved)
     used = Counter(_over(row) for rows in told.values() for row in rows.values())
     kinds = [kind for kind, _ in used.most_common()]
     names = {kind: f"{_letter(place)}: {kind}" for place, kind in enumerate(kinds)}
     tiles = [
-        {"run": side, "line": _line(side, one, told), "peer": other, "over": names[_over(row)],
+        {"run": side, "line": _column(side, one, order), "peer": other, "over": names[_over(row)],
          "sign": names[_over(row)].partition(":")[0], "connections": row["connections"]}
-        for side, rows in told.items() for ((a, b), row) in rows.items() if {a, b} <= set(ends)
+        for side, rows in told.items() for ((a, b), row) in rows.items() if drawn.issuperset((a, b))
         for one, other in dict.fromkeys(((a, b), (b, a)))
     ]  # fmt: skip
-    lines = [_line(side, end, told) for side in told for end in ends]
+    lines = [_column(side, end, order) for side in told for end in ends]
     base = marks.chart(tiles).encode(
         x=alt.X("peer:N", sort=ends, title=None, axis=alt.Axis(labelAngle=-45, labelLimit=120, orient="top")),
         y=alt.Y("line:N", sort=lines, title=None, axis=alt.Axis(labelLimit=180)),
@@ -131,7 +133,7 @@ def pairs(data: Data, extra: Marks) -> Figure | None:
     spec = marks.finish([rects, signs], height=max(60, 18 * len({tile["line"] for tile in tiles})))
     table = [
         (side, a, b, _over(row), words.number(row["connections"]))
-        for side, rows in told.items() for (a, b), row in sorted(rows.items(), key=lambda item: item[0] not in moved)
+        for side, rows in told.items() for (a, b), row in sorted(rows.items(), key=lambda item: item[0] not in differing)
     ]  # fmt: skip
     return Figure(
         "transport-pairs", "Who talks to whom over what", _pairs_said(told, moved, ends), spec,
@@ -152,16 +154,13 @@ def _moved(told: Told) -> list[tuple[str, str]]:
 
 def _ends(told: Told, moved: Sequence[tuple[str, str]]) -> list[str]:
     """Ends that are drawn: those of a pair that differs first, then in the order of the query, up to HOSTS of them."""
-    places = {end: row[f"{end_of}_rank"] for rows in told.values() for row in rows.values()
-              for end_of in ("one", "other") for end in [str(row[end_of])]}  # fmt: skip
+    places = {
+        str(row[end]): row[f"{end}_rank"] for rows in told.values() for row in rows.values() for end in ("one", "other")
+    }
     touched = {end for pair in moved for end in pair}
     order = sorted(places, key=lambda end: (places[end] is None, places[end] or 0, end))
     kept = set(sorted(order, key=lambda end: end not in touched)[:HOSTS])
     return [end for end in order if end in kept]
-
-
-def _line(side: str, end: str, told: Told) -> str:
-    return f"{end} ({side})" if len(told) > 1 else end
 
 
 def _over(row: Row) -> str:

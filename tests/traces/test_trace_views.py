@@ -39,13 +39,18 @@ def test_overlap_and_idle(ask, truth):
 
 def test_whether_the_same_rank_makes_the_others_wait_in_the_other_run(traced, truth):
     late = truth[GLOO]["straggler"]
-    gone = stragglers(traced("gloo_before", "gloo_after"))
+    known = {run: diagnose(traced(run)) for run in ("gloo_before", "gloo_after", "dlrm", "resnet_after")}
+
+    def between(*pair):
+        return stragglers(traced(*pair), [known[run] for run in pair])
+
+    gone = between("gloo_before", "gloo_after")
     assert (gone["verdict"], gone["ranks"][0]["rank"]) == ("gone", late)
     assert f"Before, rank {late} makes the others wait. After, no rank stands out." in gone["why"]
-    assert stragglers(traced("gloo_after", "gloo_before"))["verdict"] == "new"
-    assert stragglers(traced("gloo_before", "dlrm"))["verdict"] == "undecided"  # one profiled step is not enough
-    assert stragglers(traced("dlrm", "gloo_after"))["verdict"] == "none"
-    assert stragglers(traced("gloo_before", "resnet_after")) is None  # one rank
+    assert between("gloo_after", "gloo_before")["verdict"] == "new"
+    assert between("gloo_before", "dlrm")["verdict"] == "undecided"  # one profiled step is not enough
+    assert between("dlrm", "gloo_after")["verdict"] == "none"
+    assert between("gloo_before", "resnet_after") is None  # one rank
 
 
 @pytest.mark.parametrize(
