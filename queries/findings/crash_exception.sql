@@ -5,7 +5,7 @@ fault    = "crash"
 severity = "fault"
 weight   = 2
 confidence = "high"
-reads    = ["events", "metrics", "rank_progress", "run_summary"]
+reads    = ["events", "outlived", "rank_progress", "run_summary"]
 summary  = "{name} ({who}): {message}"
 [params]
 together = { type = "BIGINT", default = 60000000000, doc = "Exceptions of the same class within this many ns count as one happening." }
@@ -86,10 +86,9 @@ given.run_summary = """
 world_size
 2
 """
-given.metrics = """
-source | rank | step | name
-log    | 0    | 30   | loss
-log    | 1    | 30   | loss
+given.outlived = """
+source | line | steps
+log    | 9    | 26
 """
 given.rank_progress = """
 rank | last_step
@@ -107,9 +106,9 @@ given.run_summary = """
 world_size
 2
 """
-given.metrics = """
-source | rank | step | name
-log    | 1    | 30   | loss
+given.outlived = """
+source | line | steps
+log    | 9    | 26
 """
 given.events = """
 kind      | role    | source | rank | name    | message | code | after_step | line
@@ -126,10 +125,9 @@ given.run_summary = """
 world_size
 2
 """
-given.metrics = """
-source | rank | step | name
-log    | 0    | 30   | loss
-log    | 1    | 30   | loss
+given.outlived = """
+source | line | steps
+log    | 9    | 26
 """
 given.events = """
 kind      | role | source | rank | name       | message | after_step | line
@@ -159,20 +157,13 @@ rank | culprit | name      | line
 3    | false   | LinkError | 5
 """
 ---*/
-WITH reached AS (
-    SELECT run_id, source, attempt, rank, max(step) AS last_step FROM metrics WHERE step IS NOT NULL GROUP BY ALL
-),
-
-raised AS (
+WITH raised AS (
     SELECT
         e.rank, e.name, e.message, e.time, e.source, e.line, e.step, e.after_step,
-        (
-            SELECT max(r.last_step) - e.after_step FROM reached AS r
-            WHERE
-                r.run_id = e.run_id AND r.source = e.source AND r.attempt IS NOT DISTINCT FROM e.attempt
-                AND (e.rank IS NULL OR r.rank IS NULL OR r.rank = e.rank)
-        ) > $went_on AS caught
+        o.steps > $went_on AS caught
     FROM events AS e
+    LEFT JOIN outlived AS o
+        ON e.run_id = o.run_id AND e.source = o.source AND e.line = o.line AND e.part IS NOT DISTINCT FROM o.part
     WHERE e.kind = 'exception' AND e.role = 'root'
 ),
 

@@ -5,7 +5,7 @@ fault    = "oom"
 severity = "fault"
 weight   = 3
 confidence = "high"
-reads    = ["events", "metrics", "run_summary"]
+reads    = ["events", "outlived", "run_summary"]
 summary  = "{kind} memory was refused ({who}){numbers}"
 [params]
 together = { type = "BIGINT", default = 60000000000, doc = "Refusals within this many ns count as one happening." }
@@ -74,9 +74,9 @@ given.run_summary = """
 world_size
 2
 """
-given.metrics = """
-source | rank | step | name
-log    | 1    | 30   | loss
+given.outlived = """
+source | line | steps
+log    | 9    | 26
 """
 given.events = """
 kind | role | source | rank | name   | after_step | line
@@ -89,9 +89,9 @@ given.run_summary = """
 world_size
 2
 """
-given.metrics = """
-source | rank | step | name
-log    | 1    | 30   | loss
+given.outlived = """
+source | line | steps
+log    | 9    | 26
 """
 given.events = """
 kind | role    | source | rank | name | code | after_step | line
@@ -114,21 +114,14 @@ exception | root | 0    | 3
 """
 expect = "rank | culprit | step | kind | asked"
 ---*/
-WITH reached AS (
-    SELECT run_id, source, attempt, rank, max(step) AS last_step FROM metrics WHERE step IS NOT NULL GROUP BY ALL
-),
-
-said AS (
+WITH said AS (
     SELECT
         e.rank, e.name AS kind, e.bytes, e.detail, e.time, e.source, e.line, e.part, e.message,
         coalesce(e.step, e.after_step + 1) AS step,
-        coalesce((
-            SELECT max(r.last_step) - e.after_step FROM reached AS r
-            WHERE
-                r.run_id = e.run_id AND r.source = e.source AND r.attempt IS NOT DISTINCT FROM e.attempt
-                AND (e.rank IS NULL OR r.rank IS NULL OR r.rank = e.rank)
-        ) > $went_on, FALSE) AS caught
+        coalesce(o.steps > $went_on, FALSE) AS caught
     FROM events AS e
+    LEFT JOIN outlived AS o
+        ON e.run_id = o.run_id AND e.source = o.source AND e.line = o.line AND e.part IS NOT DISTINCT FROM o.part
     WHERE e.kind = 'oom'
 ),
 
