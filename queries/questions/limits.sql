@@ -33,6 +33,32 @@ A single run was checked against itself: an error that leaves the numbers plausi
 No checkpoint was found, so nothing says whether the shards agree.
 No profiler trace was found, so it cannot be seen for whom the others wait.
 """
+[[case]]
+name = "losses that name no rank"
+given.source = """
+format
+lines
+"""
+given.run_summary = """
+name | world_size
+run  |
+"""
+given.rank_evidence = """
+rank | log  | trace | dump
+0    | true | true  | false
+"""
+given.losses = """
+rank | step | loss
+     | 1    | 3
+"""
+given.memory_series = "rank"
+expect = """
+sentence
+A single run was checked against itself: an error that leaves the numbers plausible shows only beside a twin, a run of the same job with the same seed.
+No checkpoint was found, so nothing says whether the shards agree.
+No loss names the rank that it is of, so the rank on which a NaN begins would not be seen.
+No rank reported its memory, so growth would not be seen.
+"""
 ---*/
 WITH runs AS (
     SELECT DISTINCT run_id FROM source
@@ -44,6 +70,7 @@ facts AS (
         EXISTS(SELECT 1 FROM rank_evidence AS e WHERE e.run_id = r.run_id AND e.trace) AS traces,
         EXISTS(SELECT 1 FROM source AS s WHERE s.run_id = r.run_id AND s.format IN ('torch_checkpoint', 'safetensors', 'dcp')) AS checkpoints,
         (SELECT count(DISTINCT l.rank) FROM losses AS l WHERE l.run_id = r.run_id AND l.rank IS NOT NULL) AS loss_ranks,
+        EXISTS(SELECT 1 FROM losses AS l WHERE l.run_id = r.run_id) AS losses,
         EXISTS(SELECT 1 FROM memory_series AS m WHERE m.run_id = r.run_id) AS memory,
         (SELECT max(s.world_size) FROM run_summary AS s WHERE s.name = r.run_id) AS world_size
     FROM runs AS r
@@ -59,7 +86,11 @@ SELECT run_id, 'No profiler trace was found, so it cannot be seen for whom the o
 UNION ALL
 SELECT run_id, 'No checkpoint was found, so nothing says whether the shards agree.' FROM facts WHERE NOT checkpoints
 UNION ALL
-SELECT run_id, 'No rank printed its loss, so a NaN would not be seen.' FROM facts WHERE loss_ranks = 0
+SELECT run_id, 'No loss was printed, so a NaN would not be seen.' FROM facts WHERE NOT losses
+UNION ALL
+SELECT run_id, 'No loss names the rank that it is of, so the rank on which a NaN begins would not be seen.'
+FROM facts
+WHERE losses AND loss_ranks = 0
 UNION ALL
 SELECT
     run_id,
