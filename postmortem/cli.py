@@ -90,10 +90,11 @@ def diagnose(
 ) -> None:
     """One run: fault, culprit, causes, next experiments. RUN is a name in the store or a folder."""
     from postmortem import diagnosis, runs
+    from postmortem.compare import measures
     from postmortem.report import write
 
     session = runs.open_runs(store, [run] if run else [], wanted=1)
-    document = diagnosis.diagnose(session)
+    document = diagnosis.diagnose(session) | measures(session)
     write(document, session, html=html, markdown=markdown, as_json=as_json, static=static, redact=redact)
 
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from evidence import ROOT
 
-from postmortem.compare import compare
+from postmortem.compare import compare, measures
 from postmortem.diagnosis import diagnose
 from postmortem.ingest import ingest
 from postmortem.query import Session
-from postmortem.report import _finite
+from postmortem.report import _finite, markdown
 from postmortem.store import Store
 
 jsonschema = pytest.importorskip("jsonschema")
@@ -69,3 +69,22 @@ def test_verdict_diagnosis_and_json(pair: tuple[str, Session]) -> None:
     primary = before["primary"]
     assert (primary["fault"], primary["culprit_ranks"]) == (fault, culprits)
     assert onset is None or abs(primary["onset_step"] - onset) <= 1
+
+
+def test_one_run_has_its_numbers(pair: tuple[str, Session]) -> None:
+    """The README of the samples states what was injected: 1.6 MB kept a step, and slow loading from step 25 on."""
+    name, session = pair
+    alone = session.only("before")
+    document = diagnose(alone) | measures(alone)
+    conforms(document, "diagnosis")
+    told = markdown(document)
+    if name == "leak":
+        slopes = [row["run"]["slope"] for row in document["memory"] if row["run"]["kind"] == "growing"]
+        assert len(slopes) == 4  # one per rank
+        assert all(1.5e6 < slope < 1.9e6 for slope in slopes)
+        assert told.count("growing: it rises in every quarter") == 4
+    if name == "dataloader":
+        (change,) = document["throughput"]["sides"]["run"]["changes"]
+        assert abs(change["step"] - 25) <= 1
+        assert "step 25" in told
+    assert document["loss"]["run"]["steps"] > 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from postmortem.compare.alone import measures
 from postmortem.compare.changes import changes
 from postmortem.compare.faults import judge_faults, overall
 from postmortem.compare.loss import loss
@@ -18,7 +19,7 @@ from postmortem.query import Session
 
 SCHEMA = "postmortem.comparison/1"
 
-__all__ = ["SCHEMA", "compare", "noise"]
+__all__ = ["SCHEMA", "compare", "measures", "noise"]
 
 
 def compare(

@@ -65,6 +65,12 @@ def loss(session: Session, *, same_work: bool = True) -> dict[str, Any]:
     }
 
 
+def losses(session: Session) -> dict[str, Any]:
+    """How the loss of the one run of `session` behaved: values, spikes, overflows, loss scale."""
+    (run,) = session.runs
+    return {"run": _side(session, run, _curve(session, run)), "query": "loss_steps"}
+
+
 def _curve(session: Session, run: str) -> Curve:
     session.need(["loss_steps"])
     rows = session.connection.execute(_CURVE, {"run": run}).fetchall()

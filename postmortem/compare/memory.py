@@ -35,6 +35,17 @@ def memory(session: Session) -> list[dict[str, Any]]:
     ]
 
 
+def growth(session: Session) -> list[dict[str, Any]]:
+    """Slopes of every rank and kind of memory of the one run of `session`."""
+    (run,) = session.runs
+    rows = session.rows("memory_slopes_compared", before=run, after=run)
+    return [
+        {"kind": row["kind"], "rank": row["rank"], "run": _side(row, "before"), "unit": "B/step"}
+        for row in rows
+        if row["kind"] not in NOT_EVIDENCE
+    ]
+
+
 def _side(row: Mapping[str, Any], side: str) -> dict[str, Any] | None:
     if row[f"{side}_slope"] is None:
         return None

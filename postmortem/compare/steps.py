@@ -11,6 +11,7 @@ import numpy as np
 
 from postmortem.query import Session
 from postmortem.stats import Interval
+from postmortem.stats.throughput import Side
 
 
 @dataclass(frozen=True)
@@ -58,3 +59,43 @@ def shown(interval: Interval) -> dict[str, Any]:
         "ci": [known(interval.low), known(interval.high)],
         "n": interval.n,
     }
+
+
+def span_of(run: Steps, side: Side) -> list[int] | None:
+    """First and last step of the level that the run ended with."""
+    steps = run.steps[side.ordinary]
+    if not len(side.part):
+        return None
+    return [int(steps[-len(side.part)]), int(steps[-1])]
+
+
+def level_facts(run: Steps, side: Side, scale: float = 1.0) -> dict[str, Any]:
+    """What one run looks like: levels, tails, jitter, what was set aside. Seconds are those of a step."""
+    tails = {name: shown(quantile) for name, quantile in (("p95", side.p95), ("p99", side.p99))}
+    for tail in tails.values():
+        tail["estimate"] = _times(tail["estimate"], scale)
+        tail["ci"] = [_times(limit, scale) for limit in tail["ci"]]
+    return {
+        "typical_seconds": _times(shown(side.typical)["estimate"], scale),
+        "typical_ci": [_times(limit, scale) for limit in shown(side.typical)["ci"]],
+        **tails,
+        "jitter": known(side.jitter),
+        "seconds_per_1000_steps": _times(known(side.per_1000), scale),
+        "set_aside": run.set_aside(side.ordinary),
+        "changes": [
+            {
+                "step": int(run.steps[point.index]),
+                "between": [int(run.steps[point.low_index]), int(run.steps[point.high_index])],
+                "before_seconds": point.before * scale,
+                "after_seconds": point.after * scale,
+                "ratio": point.ratio,
+                "transient": point.transient,
+                "lasts": point.lasts,
+            }
+            for point in side.changes
+        ],
+    }
+
+
+def _times(value: float | None, scale: float) -> float | None:
+    return None if value is None else value * scale

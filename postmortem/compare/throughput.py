@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from postmortem.compare.noise import Repeats
-from postmortem.compare.steps import Steps, known, shown, steps_of
+from postmortem.compare.steps import Steps, known, level_facts, span_of, steps_of
 from postmortem.compare.work import Work, work
 from postmortem.query import Session
 from postmortem.stats import StepTimes, compare_step_times
@@ -45,9 +45,9 @@ def throughput(
         "comparable": task.comparable,
         "different_work": list(task.changed),
         "confounders": others,
-        "steady": {name: _span(run, side) for name, run, side in zip(("before", "after"), runs, sides, strict=True)},
+        "steady": {name: span_of(run, side) for name, run, side in zip(("before", "after"), runs, sides, strict=True)},
         "sides": {
-            name: _side(run, side, factor)
+            name: level_facts(run, side, factor)
             for name, run, side, factor in zip(("before", "after"), runs, sides, (1.0, scale), strict=True)
         },
         "phases": _phases(session, runs, sides),
@@ -105,49 +105,9 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
 
 
-def _span(run: Steps, side: Side) -> list[int] | None:
-    """First and last step of the level that was compared."""
-    steps = run.steps[side.ordinary]
-    if not len(side.part):
-        return None
-    return [int(steps[-len(side.part)]), int(steps[-1])]
-
-
-def _side(run: Steps, side: Side, scale: float) -> dict[str, Any]:
-    """What one run looks like: levels, tails, jitter, what was set aside. Seconds are those of a step."""
-    tails = {name: shown(quantile) for name, quantile in (("p95", side.p95), ("p99", side.p99))}
-    for tail in tails.values():
-        tail["estimate"] = _times(tail["estimate"], scale)
-        tail["ci"] = [_times(limit, scale) for limit in tail["ci"]]
-    return {
-        "typical_seconds": _times(shown(side.typical)["estimate"], scale),
-        "typical_ci": [_times(limit, scale) for limit in shown(side.typical)["ci"]],
-        **tails,
-        "jitter": known(side.jitter),
-        "seconds_per_1000_steps": _times(known(side.per_1000), scale),
-        "set_aside": run.set_aside(side.ordinary),
-        "changes": [
-            {
-                "step": int(run.steps[point.index]),
-                "between": [int(run.steps[point.low_index]), int(run.steps[point.high_index])],
-                "before_seconds": point.before * scale,
-                "after_seconds": point.after * scale,
-                "ratio": point.ratio,
-                "transient": point.transient,
-                "lasts": point.lasts,
-            }
-            for point in side.changes
-        ],
-    }
-
-
-def _times(value: float | None, scale: float) -> float | None:
-    return None if value is None else value * scale
-
-
 def _phases(session: Session, runs: Sequence[Steps], sides: Sequence[Side]) -> list[dict[str, Any]]:
     """What each phase that timers measured adds to the change, over the levels that were compared."""
-    spans = [_span(run, side) for run, side in zip(runs, sides, strict=True)]
+    spans = [span_of(run, side) for run, side in zip(runs, sides, strict=True)]
     if spans[0] is None or spans[1] is None:
         return []
     before, after = session.runs

@@ -1,4 +1,4 @@
-"""The verdicts in numbers: step time, its phases, failures, memory and loss of two runs, each with its n and its query."""
+"""The verdicts in numbers: step time, its phases, failures, memory and loss of one run or two, each with its n and query."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 from postmortem.report import words
 from postmortem.report.model import Block, Document, Table, text
 
-SIDES = ("before", "after")
+SIDES = ("before", "after", "run")
 MEMORY_ROWS = 12
 
 
 def blocks(document: Document) -> list[Block]:
-    """Every block that the comparison has numbers for."""
+    """Every block that the document has numbers for."""
     makers = (_step_time, _phases, _stragglers, _stability, _loss, _memory)
     return [block for make in makers if (block := make(document)) is not None]
 
@@ -21,6 +21,14 @@ def blocks(document: Document) -> list[Block]:
 def _part(document: Document, name: str) -> Document:
     found = document.get(name)
     return found if isinstance(found, Mapping) else {}
+
+
+def _sides(document: Document) -> Sequence[str]:
+    return SIDES[2:] if "run" in document else SIDES[:2]
+
+
+def _head(names: Sequence[str]) -> Sequence[str]:
+    return ("measure", *names) if len(names) > 1 else ("measure", "value")
 
 
 def _query(part: Document) -> list[str]:
@@ -43,12 +51,12 @@ def _ms_between(pair: Any) -> str:
 
 
 def _step_time(document: Document) -> Block | None:
-    part = _part(document, "throughput")
-    sides = [part.get("sides", {}).get(side) or {} for side in SIDES]
-    if not any(sides):
+    part, names = _part(document, "throughput"), _sides(document)
+    sides = [part.get("sides", {}).get(side) or {} for side in names]
+    if not any(side.get("typical_seconds") is not None for side in sides):
         return None
-    n = list(part.get("n") or ()) or [None, None]
-    effective = list(part.get("n_effective") or ()) or [None, None]
+    n = list(part.get("n") or ()) or [None] * len(names)
+    effective = list(part.get("n_effective") or ()) or [None] * len(names)
     rows = [
         ("typical step", *(_ms(s.get("typical_seconds")) + _ms_between(s.get("typical_ci")) for s in sides)),
         *((f"{p[1:]}th percentile", *(_tail(s.get(p)) for s in sides)) for p in ("p95", "p99")),
@@ -59,9 +67,7 @@ def _step_time(document: Document) -> Block | None:
         ("steps set aside", *(_set_aside(s.get("set_aside")) for s in sides)),
         ("change points", *(_points(s.get("changes")) for s in sides)),
     ]
-    return Block(
-        "Step time", _verdict(part), text(part.get("why")), Table(("measure", "before", "after"), rows), _query(part)
-    )
+    return Block("Step time", _verdict(part), text(part.get("why")), Table(_head(names), rows), _query(part))
 
 
 def _tail(part: Any) -> str:
@@ -112,7 +118,7 @@ def _stragglers(document: Document) -> Block | None:
     part = _part(document, "stragglers")
     if not part:
         return None
-    rows = [(f"rank {row['rank']}", *(_held(row, side) for side in SIDES)) for row in part.get("ranks") or []]
+    rows = [(f"rank {row['rank']}", *(_held(row, side) for side in SIDES[:2])) for row in part.get("ranks") or []]
     table = Table(("who", "before", "after"), rows)
     return Block("Who makes the others wait", _verdict(part), text(part.get("why")), table, _query(part))
 
@@ -150,9 +156,18 @@ def _memory(document: Document) -> Block | None:
     ordered = sorted(found, key=lambda row: (_calm(row), not _measured(row), -_steepest(row)))
     telling = sum(not _calm(row) for row in ordered)
     shown = ordered[: max(telling, 4)][:MEMORY_ROWS]
-    head = ("memory", "slope before", "slope after", "before is", "after is", "verdict")
-    queries = list(dict.fromkeys(name for row in found for name in _query(row))) or ["memory_slopes_compared"]
-    return Block("Memory growth", "", "", Table(head, list(map(_memory_row, shown)), len(found) - len(shown)), queries)
+    names = _sides(document)
+    if len(names) > 1:
+        head: Sequence[str] = ("memory", "slope before", "slope after", "before is", "after is", "verdict")
+        rows = [(*_memory_row(row, names), _verdict(row)) for row in shown]
+        queries = ["memory_slopes_compared"]
+    else:
+        head, rows, queries = (
+            ("memory", "slope", "it is"),
+            [_memory_row(row, names) for row in shown],
+            ["memory_slopes"],
+        )
+    return Block("Memory growth", "", "", Table(head, rows, len(found) - len(shown)), queries)
 
 
 def _measured(row: Document) -> bool:
@@ -161,6 +176,8 @@ def _measured(row: Document) -> bool:
 
 
 def _calm(row: Document) -> bool:
+    if "run" in row:
+        return (row["run"] or {}).get("kind") != "growing"
     return row.get("verdict") in {"no change", "flat", "undecided"}
 
 
@@ -168,11 +185,11 @@ def _steepest(row: Document) -> float:
     return max(words.finite((row.get(side) or {}).get("slope")) or 0.0 for side in SIDES)
 
 
-def _memory_row(row: Document) -> Sequence[str]:
+def _memory_row(row: Document, names: Sequence[str]) -> tuple[str, ...]:
     unit = text(row.get("unit"), "B/step")
-    said = (_kind(row.get(side) or {}) for side in SIDES)
+    said = (_kind(row.get(side) or {}) for side in names)
     where = f"{text(row.get('kind')).replace('_', ' ')}, {words.ranks([row.get('rank')]) or 'job'}"
-    return where, *(_slope(row.get(side), unit) for side in SIDES), *said, _verdict(row)
+    return where, *(_slope(row.get(side), unit) for side in names), *said
 
 
 def _kind(part: Document) -> str:
@@ -199,9 +216,9 @@ def _slope(part: Any, unit: str) -> str:
 
 
 def _loss(document: Document) -> Block | None:
-    part = _part(document, "loss")
-    sides: list[Document] = [part.get(side) or {} for side in SIDES]
-    if not any(sides):
+    part, names = _part(document, "loss"), _sides(document)
+    sides: list[Document] = [part.get(side) or {} for side in names]
+    if not any(side.get("steps") or side.get("overflows") for side in sides):
         return None
     rows = [
         ("last loss", *(_plain(s, "last_loss") for s in sides)),
@@ -215,7 +232,7 @@ def _loss(document: Document) -> Block | None:
     said = text(part.get("why")) + (
         f"; equal to the last printed digit until step {words.number(equal)}" if equal is not None else ""
     )
-    return Block("Loss", _verdict(part), said, Table(("measure", "before", "after"), rows), _query(part))
+    return Block("Loss", _verdict(part), said, Table(_head(names), rows), _query(part))
 
 
 def _plain(side: Any, key: str, otherwise: str = "—") -> str:

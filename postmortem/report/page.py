@@ -115,7 +115,7 @@ def marks(document: Document) -> charts.Marks:
     }  # fmt: skip
     slopes = {
         (side, str(row.get("kind")), row.get("rank")): row[side]["slope"]
-        for row in document.get("memory") or [] for side in ("before", "after")
+        for row in document.get("memory") or [] for side in ("before", "after", "run")
         if isinstance(row.get(side), Mapping) and words.finite(row[side].get("slope")) is not None
     }  # fmt: skip
     phases = [

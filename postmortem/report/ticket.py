@@ -101,7 +101,8 @@ def _changes(page: Page) -> Iterable[str]:
         yield "### What changed\n\n" + (_table(head, rows, more) if rows else "Nothing that was found.\n")
     for block in page.blocks:
         title = f"### {block.title}" + (f": {block.verdict}" if block.verdict else "")
-        yield f"{title}\n\n{escape(block.sentence)}\n\n" + _table(block.table.head, block.table.rows, block.table.more)
+        said = f"{escape(block.sentence)}\n\n" if block.sentence else ""
+        yield f"{title}\n\n{said}" + _table(block.table.head, block.table.rows, block.table.more)
 
 
 def _coverage(page: Page) -> Iterable[str]:

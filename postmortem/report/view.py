@@ -31,7 +31,7 @@ def _diagnosis(document: Document) -> Page:
         why=words.sentence(text(primary["statement"])) if primary else ("Nothing that the files show is a fault; see below what was not checked."),
         figures=numbers.of_run(document, primary), change=numbers.may_change_diagnosis(document),
         verdicts=stages.overview(document.get("faults", [])), faults=stages.faults(document, "run", {}),
-        changes=Table((), ()), blocks=(), chain=stages.chain(document), runs=_runs(document), limits=_limits(document),
+        changes=Table((), ()), blocks=blocks(document), chain=stages.chain(document), runs=_runs(document), limits=_limits(document),
         queries=_names(document),
     )  # fmt: skip
 
