@@ -40,7 +40,7 @@ def step_time(data: Data, extra: Marks) -> Figure | None:
     layers = [
         *shading(extra, sides), *_raw(raw, trend, sides, y, tips), *_levels(extra, sides, scale), *onsets(extra, raw),
     ]  # fmt: skip
-    said = "; ".join(f"{side}: {_summary(rows, scale, unit)}" for side, rows in found.items())
+    said = "; ".join(f"{words.of(side)}{_summary(rows, scale, unit)}" for side, rows in found.items())
     table = [
         (
             p["run"],
@@ -131,11 +131,11 @@ def _curve(data: Data, extra: Marks, name: str, title: str) -> Figure | None:
     grouped = _nonfinite(bad)
     layers += _crosses(grouped, sides, raw) if grouped else onsets(extra, raw)
     ends = "; ".join(
-        f"{side}: from {words.number(rows[0]['first'])} at step {words.number(rows[0]['step'])} to "
+        f"{words.of(side)}from {words.number(rows[0]['first'])} at step {words.number(rows[0]['step'])} to "
         f"{words.number(rows[-1]['last'])} at step {words.number(rows[-1]['last_step'])}"
         for side, rows in found.items() if rows
     )  # fmt: skip
-    broke = "".join(f" {g['run']}: {g['label']} from step {words.number(g['step'])}." for g in grouped)
+    broke = "".join(f" {words.of(g['run'])}{g['label']} from step {words.number(g['step'])}." for g in grouped)
     table = [
         (s, words.number(r["step"]), words.number(r["median"]), words.number(r["low"]), words.number(r["high"]), words.number(r["n"]))
         for s, rows in found.items() for r in rows[:: max(1, -(-len(rows) // 24))]
@@ -228,7 +228,10 @@ def _steepest(kind: str, extra: Marks) -> dict[str, tuple[Any, float]]:
 
 
 def _fitted(kind: str, extra: Marks) -> str:
-    said = [f"{side}, rank {rank}: {words.size(slope)}/step" for side, (rank, slope) in _steepest(kind, extra).items()]
+    said = [
+        f"{words.of(side, ', ')}rank {rank}: {words.size(slope)}/step"
+        for side, (rank, slope) in _steepest(kind, extra).items()
+    ]
     return f" Steepest fitted slopes of the last half, drawn broad: {'; '.join(said)}." if said else ""
 
 
@@ -266,9 +269,9 @@ def _kind(found: Mapping[str, Sequence[Row]], extra: Marks) -> str:
 def _gain(side: str, rows: Sequence[Row], kind: str) -> str:
     mine = [row for row in rows if row["kind"] == kind]
     if not mine:
-        return f"{side}: none stated"
+        return f"{words.of(side)}none stated"
     first, last = min(mine, key=lambda r: r["step"]), max(mine, key=lambda r: r["step"])
-    return f"{side}: {words.size(first['bytes'])} at step {words.number(first['step'])}, {words.size(last['bytes'])} at step {words.number(last['step'])}"
+    return f"{words.of(side)}{words.size(first['bytes'])} at step {words.number(first['step'])}, {words.size(last['bytes'])} at step {words.number(last['step'])}"
 
 
 def _ends(values: Values) -> Values:

@@ -30,7 +30,7 @@ def phases(data: Data, extra: Marks) -> Figure | None:
     if len(sides) > 1:
         base = base.encode(yOffset=alt.YOffset("run:N", sort=sides))
     bars = [base.mark_bar(opacity=0.85)]
-    said = "; ".join(f"{s}: {', '.join(f'{_phase(r)}' for r in some[:3])}" for s, some in found.items())
+    said = "; ".join(f"{words.of(s)}{', '.join(f'{_phase(r)}' for r in some[:3])}" for s, some in found.items())
     table = [(r["run"], r["phase"], words.number(r["ms"]), words.number(r["n"])) for r in rows]
     title = "Where the time of a step goes" if query == "step_phases" else "The framework's own timers"
     spec = marks.finish(bars, height=max(80, 15 * len(order) * len(sides) + 20))

@@ -170,6 +170,11 @@ def sentence(text: str) -> str:
     return text[:1].upper() + text[1:] if first.isalpha() and first.islower() else text
 
 
+def of(side: str, mark: str = ": ") -> str:
+    """The name of a side before what is said of it; the only run of a diagnosis needs none."""
+    return "" if side == "run" else f"{side}{mark}"
+
+
 def cut(text: Any, most: int = 400) -> str:
     """The text, shortened to `most` characters, with what hides or reorders text made visible."""
     shown = _HIDDEN.sub("\ufffd", str(text)[: most + 1])
