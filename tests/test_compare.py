@@ -20,7 +20,7 @@ RANKS = 2
 MB = 1e6
 
 
-def write_run(folder, seconds, *, config=None, rss=None, loss=None, ranks=RANKS):
+def write_run(folder, seconds, *, config=None, rss=None, loss=None, grad=None, ranks=RANKS):
     """Write one log per rank with a line per step, and a configuration."""
     folder.mkdir(parents=True)
     settings = {"train_batch_size": 8, "train_micro_batch_size_per_gpu": 4} | (config or {})
@@ -31,6 +31,8 @@ def write_run(folder, seconds, *, config=None, rss=None, loss=None, ranks=RANKS)
             fields = [f"loss={loss[i] if loss is not None else 3.0 - 0.001 * i:.4f}", f"step_time={value:.5f}"]
             if rss is not None:
                 fields.append(f"rss_gb={rss[i]:.5f}")
+            if grad is not None:
+                fields.append(f"grad_norm={grad[i]:.5f}")
             lines.append(f"[rank {rank}] step {i + 1}: {', '.join(fields)}")
         (folder / f"train_rank{rank}.log").write_text("\n".join(lines) + "\n")
 
@@ -49,11 +51,14 @@ def store(tmp_path_factory):
     t = np.arange(500)
     spiky = 3.0 - 0.001 * t
     spiky[200:206] += 4.0
+    norm = np.exp(0.3 * np.random.default_rng(13).standard_normal(500))
+    twice = 2.0 * np.exp(0.01 * np.random.default_rng(14).standard_normal(500)) * norm
+    twice[[120, 121]] = [77.0, np.inf]
     runs = {
-        "plain": {"seconds": quiet(1), "rss": 0.5 + 1e-5 * np.sin(t)},
-        "plain_again": {"seconds": quiet(2), "rss": 0.5 + 1e-5 * np.cos(t)},
+        "plain": {"seconds": quiet(1), "rss": 0.5 + 1e-5 * np.sin(t), "grad": norm},
+        "plain_again": {"seconds": quiet(2), "rss": 0.5 + 1e-5 * np.cos(t), "grad": norm},
         "plain_third": {"seconds": quiet(3)},
-        "slow": {"seconds": 1.1 * quiet(4), "rss": 0.5 + 1e-3 * t},
+        "slow": {"seconds": 1.1 * quiet(4), "rss": 0.5 + 1e-3 * t, "grad": twice},
         "slow_again": {"seconds": 1.1 * quiet(5)},
         "double_batch": {
             "seconds": 1.8 * quiet(6),
@@ -169,6 +174,21 @@ def test_a_spike_of_the_loss_is_reported_with_its_recovery(compared):
     assert (spike["step"], spike["recovered_step"], spike["kind"]) == (201, 207, "recovered")
     assert found["equal_in_print_until"] == 200
     assert found["before"]["spikes"] == []
+
+
+def test_gradient_norms_are_compared_at_equal_steps(compared):
+    found = compared("plain", "slow")["gradient"]
+    assert found["verdict"] == "different"
+    assert found["ratio"] == pytest.approx(2.0, abs=0.01)
+    low, high = found["ci"]
+    assert low < 2.0 < high
+    assert high - low < 0.01  # the scatter from step to step is common to both and cancels out
+    assert found["n"] == 499
+    after = found["after"]
+    assert (after["highest"], after["highest_step"], after["first_not_finite"]) == (77.0, 121, 122)
+    assert compared("plain", "plain_again")["gradient"]["verdict"] == "identical"
+    assert compared("plain", "spiked")["gradient"]["verdict"] == "undecided"
+    assert compared("spiked", "short")["gradient"] is None
 
 
 def test_the_document_is_strict_json(compared):

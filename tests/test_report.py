@@ -16,7 +16,7 @@ import report_samples as samples
 
 from postmortem import report
 from postmortem.redact import Redactor
-from postmortem.report import carried, curves, svg, ticket, words
+from postmortem.report import blocks, carried, curves, svg, ticket, words
 from postmortem.report import page as page_module
 from postmortem.report.charts import Marks
 from postmortem.report.data import Data, Result, Row
@@ -341,6 +341,14 @@ def test_the_svg_cleaner_drops_what_it_does_not_know() -> None:
 )  # fmt: skip
 def test_numbers(value: Any, shown: str) -> None:
     assert words.number(value) == shown
+
+
+def test_when_the_memory_is_full_is_said_in_steps_and_hours() -> None:
+    full = {"steps": 61.3, "steps_ci": [50.0, None], "hours": 0.5, "hours_ci": [0.4, None]}
+    side = {"kind": "growing", "why": "", "slope": 2.0, "ci": [1.0, 3.0], "n": 40, "full_in": full}
+    document = {"run": {}, "memory": [{"kind": "device_allocated", "rank": 0, "run": side, "unit": "B/step"}]}
+    (block,) = blocks.blocks(document)
+    assert block.table.rows[0][-1] == "growing; full in 61 steps (50 to unbounded), 0.50 hours (0.400 to unbounded)"
 
 
 def test_ranks_and_sizes() -> None:

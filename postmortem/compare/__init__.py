@@ -8,6 +8,7 @@ from typing import Any
 from postmortem.compare.alone import measures
 from postmortem.compare.changes import changes
 from postmortem.compare.faults import judge_faults, overall
+from postmortem.compare.gradient import gradient
 from postmortem.compare.loss import loss
 from postmortem.compare.memory import memory
 from postmortem.compare.noise import Repeats, noise, repeats
@@ -58,6 +59,7 @@ def compare(
         "stability": stability(session, sides, judged),
         "memory": growing,
         "loss": loss(session, same_work=speed["comparable"]),
+        "gradient": gradient(session, same_work=speed["comparable"]),
         "changes": changed,
         "limits": _limits(sides, speed["assumptions"]),
         "before_diagnosis": sides[0],

@@ -14,7 +14,7 @@ MEMORY_ROWS = 12
 
 def blocks(document: Document) -> list[Block]:
     """Every block that the document has numbers for."""
-    makers = (_step_time, _phases, _stragglers, _stability, _loss, _memory)
+    makers = (_step_time, _phases, _stragglers, _stability, _loss, _gradient, _memory)
     return [block for make in makers if (block := make(document)) is not None]
 
 
@@ -200,10 +200,14 @@ def _kind(part: Document) -> str:
 
 
 def _full(value: Any) -> str:
-    if isinstance(value, Mapping):
-        steps = value.get("steps", value.get("estimate"))
-        return f"; full in {words.number(steps, 2)} steps" if steps is not None else ""
-    return f"; full in {words.number(value, 2)} steps" if words.finite(value) is not None else ""
+    """Steps and hours until the memory is full, each with its interval."""
+    if not isinstance(value, Mapping):
+        return ""
+    said = [
+        f"{words.number(value[unit], 2)} {unit} ({words.interval(value.get(f'{unit}_ci'))})"
+        for unit in ("steps", "hours") if words.finite(value.get(unit)) is not None
+    ]  # fmt: skip
+    return f"; full in {', '.join(said)}" if said else ""
 
 
 def _slope(part: Any, unit: str) -> str:
@@ -224,8 +228,8 @@ def _loss(document: Document) -> Block | None:
         ("last loss", *(_plain(s, "last_loss") for s in sides)),
         ("steps with a loss", *(_plain(s, "steps") for s in sides)),
         ("not finite from step", *(_plain(s, "first_not_finite", "never") for s in sides)),
-        ("spikes", *(words.number(len(s.get("spikes") or [])) for s in sides)),
-        ("overflows", *(_plain(s, "overflows") for s in sides)),
+        ("spikes", *(_spikes(s.get("spikes") or []) for s in sides)),
+        ("overflows", *(_overflows(s) for s in sides)),
         ("loss scale, first to last", *(_scale(s.get("loss_scale")) for s in sides)),
     ]
     equal = part.get("equal_in_print_until")
@@ -233,6 +237,43 @@ def _loss(document: Document) -> Block | None:
         f"; equal to the last printed digit until step {words.number(equal)}" if equal is not None else ""
     )
     return Block("Loss", _verdict(part), said, Table(_head(names), rows), _query(part))
+
+
+def _spikes(found: Sequence[Any]) -> str:
+    said = [
+        f"step {words.number(spike.get('peak_step'))}: {words.number(spike.get('baseline'))} to {words.number(spike.get('highest'))},"
+        f" {text(spike.get('kind'))}"
+        + (f" at {words.number(spike['recovered_step'])}" if spike.get("recovered_step") is not None else "")
+        for spike in found[:4]
+    ]
+    return "none" if not found else "; ".join(said) + (f"; {len(found) - 4} more" if len(found) > 4 else "")
+
+
+def _overflows(side: Document) -> str:
+    count, steps = words.finite(side.get("overflows")), words.finite(side.get("steps"))
+    if not count or not steps:
+        return _plain(side, "overflows")
+    return f"{words.number(count)} ({words.number(100 * count / steps)} per 100 steps)"
+
+
+def _gradient(document: Document) -> Block | None:
+    part, names = _part(document, "gradient"), _sides(document)
+    sides: list[Document] = [part.get(side) or {} for side in names]
+    if not any(side.get("steps") for side in sides):
+        return None
+    rows = [
+        ("typical norm", *(_plain(s, "typical") for s in sides)),
+        ("highest norm", *(_highest(s) for s in sides)),
+        ("not finite from step", *(_plain(s, "first_not_finite", "never") for s in sides)),
+        ("steps with a norm", *(_plain(s, "steps") for s in sides)),
+    ]
+    return Block("Gradient norm", _verdict(part), text(part.get("why")), Table(_head(names), rows), _query(part))
+
+
+def _highest(side: Document) -> str:
+    if side.get("highest") is None:
+        return "—"
+    return f"{words.number(side['highest'])} at step {words.number(side.get('highest_step'))}"
 
 
 def _plain(side: Any, key: str, otherwise: str = "—") -> str:
