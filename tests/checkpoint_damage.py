@@ -72,6 +72,29 @@ def _mend(data: bytearray, directory: int, spans: dict, record: str) -> None:
     data[entry + 16 : entry + 20] = crc
 
 
+def clip_last(bench: Bench) -> None:
+    """Give the samples' model, all of whose parameters divide evenly, one element of padding, which is zero.
+
+    In all model states of a stage-3 bench of two ranks, head.bias has 511 elements instead of 512.
+    """
+    for path in bench.shards("*model_states"):
+        with zipfile.ZipFile(path) as archive:
+            data = archive.read(next(name for name in archive.namelist() if name.endswith("/data.pkl")))
+        match = re.search(rb"head\.bias(?:q.|r....)(?:h.|j....)M\x00\x02", data, re.DOTALL)
+        assert match, path
+        patch(path, "data.pkl", match.end() - 2, struct.pack("<H", 511))
+    for path in bench.shards("*rank_1_*optim_states"):
+        for record, size in _flat(path).items():
+            patch(path, record, size - 4, bytes(4))
+
+
+def _flat(path: Path) -> dict[str, int]:
+    """Sizes of the records of first moments, second moments and master weights of a shard with one group, B."""
+    with zipfile.ZipFile(path) as archive:
+        sizes = {info.filename.partition("/")[2]: info.file_size for info in archive.infolist()}
+    return {name: size for name, size in sizes.items() if name.startswith("data/") and size > 64}
+
+
 def pickled(path: Path, key: str, opcode: bytes) -> int:
     """Offset in data.pkl of the value behind a key, which has to be written with `opcode`."""
     with zipfile.ZipFile(path) as archive:
@@ -92,6 +115,8 @@ class Bench:
         for path in self.folder.rglob("*"):
             path.chmod(0o755 if path.is_dir() else 0o644)
         order = {tag: place for place, tag in enumerate(self.tags)}
+        if not self.shards("mp_rank_*"):
+            clip_last(self)
         for path in self.shards():
             os.utime(path, (1_700_000_000 + 100 * order[path.parent.name],) * 2)
 
@@ -229,11 +254,11 @@ def not_finite(bench: Bench, rng: random.Random) -> tuple[list[Path], Callable[[
     path = rng.choice(bench.shards("*optim_states"))
 
     def apply() -> Damage:
-        with zipfile.ZipFile(path) as archive:
-            sizes = {info.filename.partition("/")[2]: info.file_size for info in archive.infolist()}
-        record = rng.choice([name for name, size in sizes.items() if name.startswith("data/") and size > 64])
+        sizes = _flat(path)
+        record = rng.choice([*sizes])
         value = rng.choice([float("nan"), float("inf"), float("-inf")])
-        patch(path, record, 4 * rng.randrange(sizes[record] // 4), struct.pack("<f", value))
+        # The last element may be padding, see `padding_values`.
+        patch(path, record, 4 * rng.randrange(sizes[record] // 4 - 1), struct.pack("<f", value))
         return Damage("not_finite", {"checkpoint_not_finite": {bench.name(path)}}, _models(bench, path.parent.name))
 
     return [path], apply
@@ -260,6 +285,19 @@ def padding(bench: Bench, rng: random.Random) -> tuple[list[Path], Callable[[], 
         peers = [p for p in bench.shards("*optim_states") if p.parent == path.parent]
         also = {bench.name(p) for p in peers} if len(peers) == 2 else set()
         return Damage("padding", {"checkpoint_partition": {bench.name(path)}}, also)
+
+    return [path], apply
+
+
+def padding_values(bench: Bench, rng: random.Random) -> tuple[list[Path], Callable[[], Damage]]:
+    """A value in the padding of a moment, which no gradient ever reaches (see `clip_last`)."""
+    path = rng.choice(bench.shards("*rank_1_*optim_states"))
+
+    def apply() -> Damage:
+        record, size = rng.choice([*_flat(path).items()][:2])
+        value = rng.choice([1e-9, -0.5, float("nan"), float("inf")])
+        patch(path, record, size - 4, struct.pack("<f", value))
+        return Damage("padding_values", {"checkpoint_partition": {bench.name(path)}})
 
     return [path], apply
 
@@ -343,6 +381,7 @@ def scaled(bench: Bench, rng: random.Random) -> tuple[list[Path], Callable[[], D
 
 GENERAL = [flip, truncate, overwrite, remove, swap_ranks, latest, not_finite, hyperparameter, counter]
 STAGE_12 = [padding, master, replica]
+STAGE_3 = [padding_values]
 TAGGED = [swap_tags, scaled]
 
 
@@ -362,4 +401,4 @@ def trial(bench: Bench, rng: random.Random, kind: Callable) -> str | None:
 def kinds(bench: Bench) -> list[Callable]:
     """The kinds of damage that make sense for a bench."""
     plain = bool(bench.shards("mp_rank_*"))
-    return GENERAL + (STAGE_12 if plain else []) + (TAGGED if len(bench.tags) > 1 else [])
+    return GENERAL + (STAGE_12 if plain else STAGE_3) + (TAGGED if len(bench.tags) > 1 else [])

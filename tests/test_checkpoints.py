@@ -145,7 +145,9 @@ def test_damages_are_found_and_nothing_else_is(shared, tmp_path):
         (tmp_path / run).mkdir()
         benches.append(damage.Bench(shared / "data/runs" / run / "checkpoints", tmp_path / run))
     trials = [(benches[0], kind) for kind in damage.kinds(benches[0])]
-    trials += [(benches[1], kind) for kind in (damage.hyperparameter, damage.counter, damage.remove, damage.flip)]
+    trials += [
+        (benches[1], kind) for kind in (damage.hyperparameter, damage.counter, damage.remove, damage.padding_values)
+    ]
     assert [problem for bench, kind in trials if (problem := damage.trial(bench, rng, kind))] == []
 
 
@@ -175,6 +177,49 @@ def test_a_truncated_file_gives_what_is_whole(shared, tmp_path):
     file = tables["checkpoint_file"][0]
     assert (file["status"], file["offset"]) == ("truncated", cut.stat().st_size)
     assert file["recovered_bytes"] == 4 + 50112
+
+
+def _shard(path: Path, wrapper: str, flat: int, held: int, **groups: bytes) -> dict[str, dict]:
+    """An optimizer shard of one group with `flat` master weights and moments of `held` elements, 1, 2, 3, ..."""
+    numbers = np.arange(1, held + 1, dtype="<f4").tobytes()
+    moments = (
+        b"}K\x00}" + text("exp_avg") + tensor(held, key="1") + b"s" + text("exp_avg_sq") + tensor(held, key="2") + b"ss"
+    )
+    state = b"}" + text(wrapper) + b"}" + text("state") + moments + b"ss"
+    name = "fp32_flat_groups" if wrapper == "optimizer_state_dict" else "single_partition_of_fp32_groups"
+    state += text(name) + b"](" + tensor(flat) + b"es"
+    state += b"".join(text(key) + value + b"s" for key, value in groups.items())
+    write_zip(
+        path, b"}" + text("optimizer_state_dict") + state + b"s", {"0": numbers[: 4 * flat], "1": numbers, "2": numbers}
+    )
+    tables, issues = rows(torch_checkpoint, path)
+    assert issues == []
+    return {row["kind"]: row for row in tables["checkpoint_tensor"]}
+
+
+def test_padding_of_stages_1_and_2(tmp_path):
+    path = tmp_path / "zero_pp_rank_1_mp_rank_00_optim_states.pt"
+    stated = {"group_paddings": b"](K\x02e", "zero_stage": b"K\x01"}
+    found = _shard(path, "base_optimizer_state", 4, 6, **stated)
+    # stage 1 strips the master weights, not the moments; BF16_Optimizer, which states no stage, strips neither
+    assert found["fp32"]["padding"] == 0
+    moment = found["exp_avg"]
+    assert (moment["padding"], moment["padding_filled"]) == (2, 2)
+    assert moment["padding_offset"] == moment["offset"] + 4 * 4
+    del stated["zero_stage"]
+    assert _shard(path, "base_optimizer_state", 6, 6, **stated)["fp32"]["padding"] == 2
+
+
+@pytest.mark.parametrize(("dp", "padding"), [(0, None), (1, 1), (2, 3)])
+def test_padding_of_stage_3_is_what_the_model_states_beside_it_leave(tmp_path, dp, padding):
+    # w (4) makes 2 elements on each of 3 ranks: 2, 2, 0; b (1) one on each: 1, 0, 0; v (3) one on each
+    shapes = b"](}" + text("w") + b"K\x04\x85s" + text("b") + b"K\x01\x85s" + text("v") + b"K\x03\x85se"
+    write_zip(
+        tmp_path / f"zero_pp_rank_{dp}_mp_rank_00_model_states.pt", b"}" + text("param_shapes") + shapes + b"s", {}
+    )
+    path = tmp_path / f"zero_pp_rank_{dp}_mp_rank_00_optim_states.pt"
+    found = _shard(path, "optimizer_state_dict", 4, 4, partition_count=b"K\x03")
+    assert [row["padding"] for row in found.values()] == [padding] * 3
 
 
 def test_a_legacy_file(tmp_path):

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any, BinaryIO
 
 from postmortem.parsers import _checkpoint_rows as rows
-from postmortem.parsers import _torch_file, _values
+from postmortem.parsers import _padding, _torch_file, _values
 from postmortem.parsers._checkpoint_file import batch, checksums, is_deep, values, verdict
 from postmortem.parsers._tensors import ITEMSIZE, Tensor
 from postmortem.parsers._torch_file import LEGACY, TorchFile
@@ -23,6 +23,7 @@ FORMAT = "torch_checkpoint"
 DOC = "Files of torch.save: DeepSpeed ZeRO shards and model states, Megatron, universal checkpoints, .pt and .bin."
 
 _BATCH = 20_000
+_PADDED = frozenset({"fp32", "exp_avg", "exp_avg_sq", "momentum"})
 # Names that promise a checkpoint whatever the bytes are, so that a damaged file is not taken for something else
 # (runtime/engine.py, utils/constants of deepspeedai/DeepSpeed; checkpointing.py of NVIDIA/Megatron-LM).
 _NAMES = re.compile(
@@ -79,11 +80,16 @@ def _contents(file: BinaryIO, source: Source, found: TorchFile, deep: bool) -> I
     bare = rows.content(value) == "weights"
     leaves = rows.walk(value)
     masters: dict[int, tuple[Tensor, Record]] = {}
+    paddings = _padding.paddings(source.file, value) if deep and found.little_endian else {}
     while part := list(islice(leaves, _BATCH)):
         tensors, states = [], []
         for path, leaf in part:
             if isinstance(leaf, Tensor):
                 tensors.append(row := _tensor_row(file, source.path, found, (path, leaf), named, deep))
+                if row["kind"] in _PADDED and row["group"] in paddings and row.get("nan") is not None:
+                    _take_off(
+                        row, _padding.held(file, row["offset"], leaf, ITEMSIZE[leaf.dtype], paddings[row["group"]])
+                    )
                 if bare and row["kind"] == "other":  # a file of nothing but named tensors
                     row |= {"kind": "parameter", "name": path}
                 states += _scalar_row(file, found, path, leaf)
@@ -99,6 +105,13 @@ def _contents(file: BinaryIO, source: Source, found: TorchFile, deep: bool) -> I
     if deep and target and found.little_endian:
         _add_bits(file, listed, masters, target)
     yield from batch("checkpoint_parameter", listed)
+
+
+def _take_off(row: dict[str, Any], padding: dict[str, Any]) -> None:
+    """What no parameter owns does no harm, whatever it is."""
+    for name in ("nan", "inf"):
+        row[name] -= padding.pop(name)
+    row |= padding
 
 
 def _is_parameter_map(path: str) -> bool:
