@@ -2,7 +2,7 @@
 title = "What a rank was busy with, event by event"
 doc = """
 One row per event that explains time: GPU kernels (compute or communication), GPU copies and sets, waits for the data
-loader, collectives on the CPU, calls of the CUDA or HIP runtime, operators on the CPU. `level` orders them: where several
+loader, collectives on the CPU, calls of the device's runtime, operators on the CPU. `level` orders them: where several
 run at once, the lowest one counts (a kernel before the operator that launched it). Kernel classes follow
 HolisticTraceAnalysis (hta/common/types.py), plus the custom all-reduce and device-side communication kernels it counts as
 compute, and ROCm's copy kernels.
@@ -35,6 +35,8 @@ a      | 0    | 7       | X  | cpu_op          | aten::mm                       
 a      | 0    | 8       | X  | user_annotation | ProfilerStep#1                  | 18 | 5   |
 a      | 0    | 9       | X  | cpu_op          | ProfilerStep#1                  | 18 | 5   |
 a      | 0    | 10      | X  | kernel          | bad                             |    | 5   | 7
+a      | 0    | 11      | X  | xpu_runtime     | urEnqueueKernelLaunch           | 19 | 5   |
+a      | 0    | 12      | X  | kernel          | oneccl_reduce_base<float, 2>    | 20 | 5   | 8
 """
 expect = """
 event | activity      | level | start_time | end_time
@@ -46,6 +48,8 @@ event | activity      | level | start_time | end_time
 5     | communication | 5     | 15         | 20
 6     | runtime call  | 6     | 16         | 21
 7     | cpu operator  | 7     | 17         | 22
+11    | runtime call  | 6     | 19         | 24
+12    | communication | 2     | 20         | 25
 """
 ---*/
 WITH classified AS (
@@ -57,7 +61,7 @@ WITH classified AS (
                 cat = 'kernel'
                 AND regexp_matches(
                     name,
-                    '^(nccl|rccl|hccl)|ncclKernel|ncclDevKernel|cross_device_reduce|multimem_all|'
+                    '^(nccl|rccl|hccl|oneccl)|ncclKernel|ncclDevKernel|cross_device_reduce|multimem_all|'
                     || '(one|two)_shot_all_?reduce|nvshmem|deep_ep'
                 )
                 THEN 2
@@ -71,7 +75,7 @@ WITH classified AS (
                 )
                 THEN 4
             WHEN cat IN ('user_annotation', 'cpu_op') AND regexp_matches(name, '^(gloo|mpi|ucc):') THEN 5
-            WHEN cat IN ('cuda_runtime', 'cuda_driver') THEN 6
+            WHEN regexp_matches(cat, '_(runtime|driver)$') THEN 6
             WHEN
                 cat = 'cpu_op'
                 AND NOT regexp_matches(name, '^(ProfilerStep#|Optimizer\.(step|zero_grad)#)')

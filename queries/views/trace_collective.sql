@@ -1,11 +1,11 @@
 /*---
 title = "Collectives of each rank, as the trace shows them"
 doc = """
-One row per rank and collective operation: NCCL and RCCL kernels, and the gloo, MPI and UCC annotations on the CPU. The
-step is that of the launch where the launch is known, because kernels run on after the step that launched them. `ordinal`
-counts the operations of one kind within the step (and process group, where every operation states one).
+One row per rank and collective operation: kernels of NCCL, RCCL, HCCL and oneCCL, and the gloo, MPI and UCC annotations
+on the CPU. The step is that of the launch where the launch is known, because kernels run on after the step that launched
+them. `ordinal` counts the operations of one kind within the step (and process group, where every operation states one).
 """
-reads = ["trace_file", "trace_event", "trace_step"]
+reads = ["trace_file", "trace_event", "trace_step", "trace_launch"]
 materialize = true
 [returns]
 run_id = "VARCHAR"
@@ -39,11 +39,14 @@ a      | 0    | 2    | 200        | 300      | ProfilerStep
 """
 given.trace_event = """
 source | rank | ph | cat             | name                                        | ts  | dur | correlation | stream
-a      | 0    | X  | cuda_runtime    | cudaLaunchKernel                            | 150 | 5   | 9           |
 a      | 0    | X  | kernel          | ncclKernel_AllReduce_RING_LL_Sum_float(x)   | 210 | 50  | 9           | 7
 a      | 0    | X  | kernel          | ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)  | 270 | 5   | 10          | 7
 a      | 0    | X  | user_annotation | gloo:all_gather                             | 220 | 20  |             |
 a      | 0    | X  | kernel          | volta_sgemm                                 | 210 | 50  | 11          | 7
+"""
+given.trace_launch = """
+source | correlation | launch_time
+a      | 9           | 150
 """
 expect = """
 rank | step | kind      | ordinal | launch_time | start_time | end_time | backend
@@ -52,14 +55,7 @@ rank | step | kind      | ordinal | launch_time | start_time | end_time | backen
 0    | 2    | allreduce | 1       | 270         | 270        | 275      | nccl
 """
 ---*/
-WITH launch AS (
-    SELECT run_id, source, correlation, min(ts) AS launch_time
-    FROM trace_event
-    WHERE ph = 'X' AND cat IN ('cuda_runtime', 'cuda_driver') AND correlation > 0
-    GROUP BY run_id, source, correlation
-),
-
-operation AS (
+WITH operation AS (
     SELECT
         e.run_id, e.source, e.ordinal AS event, e."group" AS group_name, e.sequence, e.stream,
         e.ts AS start_time, e.ts + e.dur AS end_time,
@@ -67,26 +63,28 @@ operation AS (
         CASE
             WHEN e.cat = 'kernel' AND e.name ILIKE '%rccl%' THEN 'rccl'
             WHEN e.cat = 'kernel' AND e.name ILIKE '%hccl%' THEN 'hccl'
+            WHEN e.cat = 'kernel' AND e.name ILIKE 'oneccl%' THEN 'oneccl'
             WHEN e.cat = 'kernel' THEN 'nccl'
             ELSE split_part(e.name, ':', 1)
         END AS backend,
         CASE
             WHEN e.cat != 'kernel' THEN replace(lower(split_part(e.name, ':', 2)), '_', '')
             ELSE coalesce(
-                nullif(lower(regexp_extract(
-                    e.name, '(AllReduce|AllGather|ReduceScatter|Broadcast|Reduce|SendRecv|AllToAll)', 1
-                )), ''),
+                nullif(replace(lower(regexp_extract(
+                    e.name,
+                    'all_?reduce|all_?gather|reduce_?scatter|broadcast|reduce|send_?recv|all_?to_?all', 0, 'i'
+                )), '_', ''), ''),
                 nullif(replace(lower(e.collective), '_', ''), ''),
                 'unknown'
             )
         END AS kind
     FROM trace_event AS e
-    LEFT JOIN launch AS l
+    LEFT JOIN trace_launch AS l
         ON e.cat = 'kernel' AND l.run_id = e.run_id AND l.source = e.source AND l.correlation = e.correlation
     WHERE
         e.ph = 'X' AND e.ts IS NOT NULL AND e.dur IS NOT NULL
         AND (
-            (e.cat = 'kernel' AND regexp_matches(e.name, '^(nccl|rccl|hccl)|ncclKernel|ncclDevKernel'))
+            (e.cat = 'kernel' AND regexp_matches(e.name, '^(nccl|rccl|hccl|oneccl)|ncclKernel|ncclDevKernel'))
             OR (e.cat IN ('user_annotation', 'cpu_op') AND regexp_matches(e.name, '^(gloo|mpi|ucc):'))
         )
 ),

@@ -6,7 +6,7 @@ the gap did, the host was late; if it had been launched before, the GPU waited f
 event, memory), or the gap is one of the short ones between kernels (up to 5 us). Without a launch in the trace the
 cause is unknown.
 """
-reads = ["trace_activity", "trace_event"]
+reads = ["trace_activity", "trace_launch"]
 [returns]
 run_id = "VARCHAR"
 source = "VARCHAR"
@@ -24,11 +24,11 @@ a      | 0    | 1     | 50000      | 60000    | 3
 a      | 0    | 2     | 90000      | 95000    | 4
 a      | 0    | 3     | 140000     | 150000   | 5
 """
-given.trace_event = """
-source | ph | cat          | name             | ts    | dur | correlation
-a      | X  | cuda_runtime | cudaLaunchKernel | 5000  | 10  | 2
-a      | X  | cuda_runtime | cudaLaunchKernel | 45000 | 10  | 3
-a      | X  | cuda_runtime | cudaLaunchKernel | 30000 | 10  | 4
+given.trace_launch = """
+source | correlation | launch_time
+a      | 2           | 5000
+a      | 3           | 45000
+a      | 4           | 30000
 """
 expect = """
 rank | cause           | gaps | duration
@@ -38,14 +38,7 @@ rank | cause           | gaps | duration
 0    | between kernels | 1    | 2000
 """
 ---*/
-WITH launch AS (
-    SELECT run_id, source, correlation, min(ts) AS launch_time
-    FROM trace_event
-    WHERE ph = 'X' AND cat IN ('cuda_runtime', 'cuda_driver') AND correlation > 0 AND ts IS NOT NULL
-    GROUP BY run_id, source, correlation
-),
-
-gpu AS (
+WITH gpu AS (
     SELECT
         run_id, source, rank, correlation, start_time,
         max(end_time) OVER (
@@ -66,7 +59,7 @@ gap AS (
             ELSE 'waiting'
         END AS cause
     FROM gpu AS g
-    LEFT JOIN launch AS l ON l.run_id = g.run_id AND l.source = g.source AND l.correlation = g.correlation
+    LEFT JOIN trace_launch AS l ON l.run_id = g.run_id AND l.source = g.source AND l.correlation = g.correlation
     WHERE g.start_time > g.busy_until
 )
 

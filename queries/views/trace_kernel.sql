@@ -1,7 +1,7 @@
 /*---
 title = "GPU kernels by name"
 doc   = "One row per rank and kernel (or GPU copy): how often it ran, how long, and how long after the end of the call that launched it it began. A negative delay shows that the clocks of host and device disagree."
-reads = ["trace_activity", "trace_event"]
+reads = ["trace_activity", "trace_launch"]
 [returns]
 run_id = "VARCHAR"
 source = "VARCHAR"
@@ -22,22 +22,15 @@ a      | 0    | 1     | gemm | gpu compute | 100        | 110      | 1
 a      | 0    | 1     | gemm | gpu compute | 200        | 230      | 2
 a      | 0    | 7     | op   | cpu operator | 0         | 300      |
 """
-given.trace_event = """
-source | ph | cat          | name             | ts | dur | correlation
-a      | X  | cuda_runtime | cudaLaunchKernel | 80 | 10  | 1
+given.trace_launch = """
+source | correlation | launched
+a      | 1           | 90
 """
 expect = """
 rank | name | count | total | mean | least | most | median_delay
 0    | gemm | 2     | 40    | 20   | 10    | 30   | 10
 """
 ---*/
-WITH launch AS (
-    SELECT run_id, source, correlation, min(ts + dur) AS launched
-    FROM trace_event
-    WHERE ph = 'X' AND cat IN ('cuda_runtime', 'cuda_driver') AND correlation > 0 AND ts IS NOT NULL
-    GROUP BY run_id, source, correlation
-)
-
 SELECT
     a.run_id, a.source, a.rank, a.name, a.activity,
     count(*) AS count,
@@ -47,7 +40,7 @@ SELECT
     max(a.end_time - a.start_time) AS most,
     median(a.start_time - l.launched) AS median_delay
 FROM trace_activity AS a
-LEFT JOIN launch AS l ON l.run_id = a.run_id AND l.source = a.source AND l.correlation = a.correlation
+LEFT JOIN trace_launch AS l ON l.run_id = a.run_id AND l.source = a.source AND l.correlation = a.correlation
 WHERE a.level <= 3
 GROUP BY a.run_id, a.source, a.rank, a.name, a.activity
 ORDER BY a.run_id, a.rank, a.source, total DESC, a.name
