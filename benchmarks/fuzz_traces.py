@@ -117,6 +117,8 @@ def main() -> None:
                 raise
             kept += rows
             slowest = max(slowest, time.perf_counter() - start)
+            if (i + 1) % 1000 == 0:
+                print(f"{i + 1} inputs, slowest {slowest:.3f} s", file=sys.stderr, flush=True)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     print(f"{options.inputs} inputs, {kept} events kept, slowest {slowest:.3f} s, peak {peak // 1000} MB")
     if slowest > SLOW or peak > LARGE:

@@ -1,6 +1,6 @@
 /*---
 title    = "Two traces claim one rank at the same time"
-doc      = "Traces of different processes that state, or are given, the same rank and overlap in time: one of them is mislabelled or belongs to another run. Both are kept; comparisons across ranks take the first in each collective."
+doc      = "Traces of different processes that state, or are given, the same rank and overlap in time: one of them is mislabelled or belongs to another run. Both are kept, and comparisons across ranks leave both out."
 severity = "note"
 reads    = ["trace_file"]
 summary  = "rank {rank} has traces of {n} pairs of processes at the same time, for example {source} and {other}"

@@ -3,8 +3,9 @@ title    = "One rank makes the others wait"
 doc      = """
 From profiler traces of several ranks: the same rank comes last to collectives and the others wait for it. It is named
 if it holds up at least half of the profiled steps, and at least three, each by a fifth of the step or more; or if it
-holds up four fifths of at least eight steps by a twentieth at the median. Nobody is named if that rank waits itself
-for half of what it causes (it may be a victim in another process group), nor on the evidence of one late step.
+holds up four fifths of at least eight steps by a twentieth at the median. Nobody is named if that rank waits itself, or
+may wait in collectives that could not be matched, for half of what it causes (it may be a victim in another process
+group, or of its neighbour in a pipeline), nor on the evidence of one late step.
 """
 fault    = "throughput"
 kind     = "state"
@@ -65,6 +66,21 @@ step | rank | caused | waited | step_duration
 """
 expect = "rank | led | steps"
 [[case]]
+name = "a rank whose own collectives cannot be matched may be a victim there"
+given.trace_step = """
+source | rank | step | duration
+a      | 0    | 1    | 1000
+a      | 0    | 2    | 1000
+a      | 0    | 3    | 1000
+"""
+given.trace_blame = """
+step | rank | caused | waited | unclear | step_duration
+1    | 0    | 300    | 0      | 200     | 1000
+2    | 0    | 300    | 0      | 200     | 1000
+3    | 0    | 300    | 0      | 200     | 1000
+"""
+expect = "rank | led | steps"
+[[case]]
 name = "a rank that waits as much as it causes is not named"
 given.trace_step = """
 source | rank | step | duration
@@ -86,7 +102,7 @@ WITH profiled AS (
 
 led AS (
     SELECT
-        run_id, step, rank, caused, waited, step_duration,
+        run_id, step, rank, caused, waited + coalesce(unclear, 0) AS waited, step_duration,
         caused / CAST(step_duration AS DOUBLE) AS part,
         row_number() OVER (PARTITION BY run_id, step ORDER BY caused DESC, rank) = 1 AND caused > 0 AS leads
     FROM trace_blame
