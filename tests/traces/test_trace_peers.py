@@ -43,7 +43,7 @@ WITHOUT_GPU = [
     "hta/rank_non_gpu",
     "hta/rank_unavailable",
 ]
-LONGER_STEPS = {name for name in SETS if name.startswith("kineto-resnet50")}  # traces of 2021, see the test of its steps
+LONGER_STEPS = {name for name in SETS if name.startswith("kineto-resnet50")}  # of 2021, see the test of its steps
 
 
 def load(file):
