@@ -20,6 +20,12 @@ RUNS = {
 
 
 @pytest.fixture(scope="session")
+def trace_folders():
+    """Name of each run in the store below -> its folder in ../shared/data."""
+    return RUNS
+
+
+@pytest.fixture(scope="session")
 def truth(shared):
     return tomllib.loads((shared / "data" / "TRUTH.toml").read_text())["trace"]
 
