@@ -26,7 +26,7 @@ from postmortem.records import Batch, Issue, Source  # noqa: E402
 SHARED = ROOT.parent / "shared/data/traces"
 TOKENS = [
     b'"', b"\\", b"{", b"}", b"[", b"]", b",", b":", b"N/A", b"NaN", b"null", b"1e999", b"-1", b"\x00", b"\xff\xfe", b"\n",
-    b'"traceEvents": [', b'"ph": "X"', b"99999999999999999999999999", b'{"', b"}]}", b"\\u", b"0.1e-400", b'"ts": 0',
+    b'"traceEvents": [', b'"ph": "X"', b"99999999999999999999999999", b'{"', b"}]}", b"\\u", b"0.1e-400", b'"ts": 0', b"[" * 3000,
 ]  # fmt: skip
 SLOW, LARGE = 10.0, 1_000_000  # seconds; kB of resident memory
 

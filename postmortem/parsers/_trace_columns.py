@@ -90,7 +90,10 @@ def decode(piece: bytes) -> list[Event]:
             piece.decode()  # msgspec does not look at the encoding of what it leaves raw
     except UnicodeDecodeError as error:
         raise msgspec.DecodeError(str(error)) from error
-    return _decode_events(b"[" + piece + b"]")
+    try:
+        return _decode_events(b"[" + piece + b"]")
+    except RecursionError as error:  # nested deeper than Python's stack
+        raise msgspec.DecodeError(str(error)) from error
 
 
 def columns(piece: bytes, events: list[Event], clock: times.Clock) -> Columns:

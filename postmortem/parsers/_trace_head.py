@@ -44,7 +44,7 @@ def metadata(head: bytes, trailer: bytes) -> dict[str, Any]:
     for candidate in (text, text.rstrip(b" \t\r\n,") + b"}"):
         try:
             found = msgspec.json.decode(candidate)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             continue
         if isinstance(found, dict):
             found.pop("traceEvents", None)

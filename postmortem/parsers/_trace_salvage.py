@@ -93,32 +93,54 @@ class _Work:
     def _keep(self, text: bytes) -> bool:
         try:
             events = columns.decode(text)
-        except (msgspec.DecodeError, RecursionError):
+        except msgspec.DecodeError:
             return False
         self.texts.append(text)
         self.events += events
         return True
 
     def _one(self, start: int, piece: bytes) -> None:
-        if not piece:
-            return
+        """Save the events of one piece: mostly one, and more where what lies between two is no border."""
+        while piece and self.close is None:
+            rest = self._first(start, piece)
+            start += len(piece) - len(rest)
+            piece = rest
+
+    def _first(self, start: int, piece: bytes) -> bytes:
+        """Save the first event of a piece; what is left of the piece begins with another event, or is empty."""
         empty = _CLOSE.match(piece)
         if empty:
             self.close = start + empty.end()
-            return
+            return b""
         for text in _candidates(piece):
             end = scan.first_value(text)
             if end and self._keep(text[:end]):
-                self.mended += text is not piece
                 rest = _CLOSE.match(text, end)
+                surplus = text.startswith((b"}", b" }", b"\n}"), end)  # brackets that close nothing
+                self.mended += text is not piece or surplus
                 if rest:
                     self.close = start + max(len(piece) - len(text) + rest.end(), 1)
-                return
-        self.dropped += 1
-        self.first = start if self.first is None else self.first
+                    return b""
+                if surplus:
+                    end = len(text) - len(text[end:].lstrip(b"}] \t\r\n"))
+                return self._skip_odd(start + len(piece) - len(text) + end, text[end:].strip(_BETWEEN))
+        self._drop(start)
         lost = _LOST_CLOSE.search(piece)
         if lost:
             self.close = start + lost.end()
+        return b""
+
+    def _skip_odd(self, start: int, rest: bytes) -> bytes:
+        """Leave out what is no event, up to the next one."""
+        if not rest or _EVENT.match(rest):
+            return rest
+        self._drop(max(start, 0))
+        following = _EVENT.search(rest)
+        return rest[following.start() :] if following else b""
+
+    def _drop(self, place: int) -> None:
+        self.dropped += 1
+        self.first = place if self.first is None else self.first
 
 
 def _candidates(piece: bytes) -> Iterator[bytes]:

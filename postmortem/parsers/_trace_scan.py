@@ -43,7 +43,8 @@ def scan(piece: bytes) -> Scan:
     stop = int(closing[0]) if len(closing) else len(places)
     ends = np.flatnonzero(depth[:stop] == 0)
     end = int(places[ends[-1]]) + 1 if len(ends) else 0
-    return Scan(end, int(places[stop]) if stop < len(places) else None)
+    closes = stop < len(places) and piece[places[stop]] == ord("]")
+    return Scan(end, int(places[stop]) if closes else None)
 
 
 def first_value(piece: bytes) -> int:

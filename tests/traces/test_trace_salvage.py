@@ -44,6 +44,29 @@ def test_each_known_defect_is_mended(tmp_path, defect, value):
     assert json.loads(trace[0]["metadata"])["traceName"] == "t.json"
 
 
+@pytest.mark.parametrize("odd", ["garbage", '5, null, "x"', "[1, 2]", '"ph"', "}"])
+@pytest.mark.parametrize("root", ["object", "list"])
+def test_what_stands_between_events_and_is_none_takes_no_event_with_it(tmp_path, odd, root):
+    events = [json.dumps(event(name=f"e{i}", ts=10.0 + i)) for i in range(5)]
+    text = "[" + ", ".join([*events[:2], odd, *events[2:]]) + "]"
+    if root == "object":
+        text = f'{{"baseTimeNanoseconds": {BASE}, "traceEvents": {text}, "traceName": "t"}}'
+    rows, trace, issues = read(tmp_path, text)
+    assert [r["name"] for r in rows] == [f"e{i}" for i in range(5)]
+    assert trace[0]["dropped"] == 1
+    assert sum(i.dropped for i in issues) == 1
+    assert [i.kind for i in issues] == ["malformed"] + (["value"] if root == "list" else [])
+
+
+def test_values_nested_without_end(tmp_path):
+    rows, trace, _ = read(tmp_path, damaged("[" * 100_000 + "]" * 100_000))
+    assert [r["name"] for r in rows] == ["e0", "e1", "e2", "e4", "e5", "e6"]
+    assert trace[0]["dropped"] == 1
+    deep = "[" * 100_000 + "]" * 100_000
+    rows, trace, _ = read(tmp_path, document([event()], x="DEEP", baseTimeNanoseconds=BASE).replace('"DEEP"', deep))
+    assert (len(rows), trace[0]["base_time"]) == (1, BASE)
+
+
 def test_bad_utf8(tmp_path):
     rows, _, issues = read(tmp_path, damaged('"\u00e9"').encode("latin-1"))
     assert json.loads(rows[3]["args"])["x"] == "\ufffd"
