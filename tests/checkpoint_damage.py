@@ -297,7 +297,7 @@ def padding_values(bench: Bench, rng: random.Random) -> tuple[list[Path], Callab
         record, size = rng.choice([*_flat(path).items()][:2])
         value = rng.choice([1e-9, -0.5, float("nan"), float("inf")])
         patch(path, record, size - 4, struct.pack("<f", value))
-        return Damage("padding_values", {"checkpoint_partition": {bench.name(path)}})
+        return Damage("padding_values", {"checkpoint_padding": {bench.name(path)}})
 
     return [path], apply
 

@@ -24,12 +24,19 @@ _FLAT = r"(?:single_partition_of_fp32_groups|fp32_flat_groups|fp32_groups_flat|f
 # What a path says about a tensor; named groups are columns.
 _KINDS = [
     (re.compile(rf"(?:^|\.){_FLAT}\.(?P<group>\d+)"), "fp32"),
+    (re.compile(r"(?:^|\.)fp32_from_(?:fp16|float16)_params\.(?P<group>\d+)"), "fp32"),  # of NVIDIA/Megatron-LM
     (re.compile(r"(?:^|\.)state\.(?P<group>\d+)\.(?P<kind>exp_avg_sq|exp_avg|step)$"), None),
     (re.compile(r"(?:^|\.)state\.(?P<group>\d+)\.(?:momentum_buffer|momentum)$"), "momentum"),
     (re.compile(r"base_optimizer_state\.(?P<group>\d+)\.(?P<kind>exp_avg_sq|exp_avg|step)$"), None),
     (re.compile(r"^module\.(?P<name>.+)$"), "parameter"),
 ]
 _UNIVERSAL = re.compile(r"(?:^|/)zero/(?P<name>[^/]+)/(?P<kind>fp32|exp_avg|exp_avg_sq|step)\.pt$")
+# Files whose further tensors are weights, by the root of their paths. In stage 3 the frozen fragments are
+# partitions, whose tails hold whatever was in memory.
+_WEIGHTS = [
+    (re.compile(r"(?:^|/)model_optim_rng\.pt$"), re.compile(r"^model\d*\.")),
+    (re.compile(r"(?:^|/)mp_rank_\d+[^/]*model_states\.pt$"), re.compile(r"^frozen_param_fragments\.")),
+]
 _LAYER = re.compile(r"(?:^|/)layer_\d+[^/]*model[-_]states?\.pt$")
 
 
@@ -121,7 +128,7 @@ def classify(path: str, file: str, buffers: frozenset[str]) -> tuple[str, int | 
             name = groups.get("name")
             found = kind or groups["kind"]
             return ("buffer" if name in buffers else found), _int(groups.get("group")), name
-    if _LAYER.search(file):
+    if _LAYER.search(file) or any(named.search(file) and root.search(path) for named, root in _WEIGHTS):
         return "parameter", None, path
     return "other", None, None
 

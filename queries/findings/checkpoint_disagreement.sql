@@ -1,12 +1,12 @@
 /*---
 title    = "Shards of one checkpoint disagree about what they must share"
-doc      = "Versions, configuration, ZeRO stage, loss scaler, hyper-parameters, step counters and parameter shapes are equal in all shards of a checkpoint (checkpoint/ds_to_universal.py and runtime/engine.py of deepspeedai/DeepSpeed). Where most shards agree, the others are named; where no majority exists, all are listed and none is blamed. Random states, shared_params, fragments and whatever the training script added may differ."
+doc      = "Versions, configuration, ZeRO stage, loss scaler, hyper-parameters, step counters, parameter shapes and, in stage 3, the names of the module's tensors are equal in all shards of a checkpoint (checkpoint/ds_to_universal.py and runtime/engine.py of deepspeedai/DeepSpeed). Where most shards agree, the others are named; where no majority exists, all are listed and none is blamed. Random states, shared_params, fragments and whatever the training script added may differ."
 fault    = "silent"
 severity = "fault"
 kind     = "state"
 confidence = "high"
 weight   = 3
-reads    = ["checkpoint_shard", "checkpoint_state", "checkpoint_parameter"]
+reads    = ["checkpoint_shard", "checkpoint_state", "checkpoint_parameter", "checkpoint_tensor"]
 summary  = "shards of checkpoint {tag} disagree: {text}"
 [returns]
 tag = "VARCHAR"
@@ -62,6 +62,41 @@ tag | rank | culprit | value | others | source | text
 t   | 2    | true    | 0.2   | 0.1    | b      | b: optimizer_state_dict.base_optimizer_state.param_groups.0.lr is 0.2 where 3 of 4 shards have 0.1
 """
 [[case]]
+name = "the names of a module's tensors, the step of one parameter of a universal checkpoint, learning rates without ZeRO; stages of a pipeline may differ"
+given.checkpoint_shard = """
+source                             | checkpoint | tag | role        | dp | mp | rank | status   | file
+a                                  | c/t        | t   | model_shard | 0  | 0  | 0    | complete |
+b                                  | c/t        | t   | model_shard | 1  | 0  | 1    | complete |
+d                                  | c/t        | t   | model_shard | 2  | 0  | 2    | complete |
+u/zero/w/step.pt                   | u          | u   | universal   |    |    |      | complete | step.pt
+u/zero/v/step.pt                   | u          | u   | universal   |    |    |      | complete | step.pt
+u/zero/b/step.pt                   | u          | u   | universal   |    |    |      | complete | step.pt
+i/mp_rank_00_000/model_optim_rng.pt | i         | i   | model       |    | 0  |      | complete | model_optim_rng.pt
+i/mp_rank_01_000/model_optim_rng.pt | i         | i   | model       |    | 1  |      | complete | model_optim_rng.pt
+i/mp_rank_00_001/model_optim_rng.pt | i         | i   | model       |    | 0  |      | complete | model_optim_rng.pt
+"""
+given.checkpoint_tensor = """
+source | path
+a      | module.w
+a      | module.b
+b      | module.w
+b      | module.b
+d      | module.w
+"""
+given.checkpoint_state = """
+source                              | key                                   | value
+u/zero/w/step.pt                    |                                       | 5
+i/mp_rank_00_000/model_optim_rng.pt | optimizer.optimizer.param_groups.0.lr | 0.1
+i/mp_rank_01_000/model_optim_rng.pt | optimizer.optimizer.param_groups.0.lr | 0.2
+i/mp_rank_00_001/model_optim_rng.pt | optimizer.optimizer.param_groups.0.lr | 0.3
+"""
+expect = """
+tag | culprit | key                                   | source
+i   | false   | optimizer.optimizer.param_groups.0.lr | i/mp_rank_00_000/model_optim_rng.pt
+i   | false   | optimizer.optimizer.param_groups.0.lr | i/mp_rank_01_000/model_optim_rng.pt
+t   | true    | module                                | d
+"""
+[[case]]
 name = "what may differ: paddings, shared parameters, random states, the script's own state"
 given.checkpoint_shard = """
 source | checkpoint | tag | role        | dp | mp | rank | status
@@ -85,10 +120,22 @@ expect = "tag | rank | key"
 WITH shards AS (
     SELECT
         run_id, source, checkpoint, tag, role, rank,
-        -- Plain model files exist once per model-parallel rank and share their counters.
-        CASE WHEN role = 'model' THEN -1 ELSE coalesce(mp, -1) END AS part
+        -- Plain model files exist once per model-parallel rank and share their counters. Megatron's, which a folder
+        -- per pipeline stage tells apart, share those of their stage only.
+        CASE
+            WHEN role = 'model' THEN 'stage ' || regexp_extract(source, '/mp_rank_\d+_(\d+)/model_optim_rng\.pt$', 1)
+            WHEN role = 'universal' THEN 'all'
+            ELSE 'mp ' || coalesce(mp, -1)
+        END AS part
     FROM checkpoint_shard
-    WHERE role IN ('optimizer', 'model', 'model_shard') AND status = 'complete'
+    WHERE
+        (role IN ('optimizer', 'model', 'model_shard') OR (role = 'universal' AND file = 'step.pt'))
+        AND status = 'complete'
+),
+
+-- Layers of a pipeline are optimized on different ranks, in groups of their own.
+layered AS (
+    SELECT DISTINCT run_id, checkpoint FROM checkpoint_shard WHERE role = 'layer'
 ),
 
 said AS (
@@ -102,12 +149,18 @@ said AS (
     FROM checkpoint_parameter
     WHERE kind = 'shape'
     GROUP BY run_id, source
+    UNION ALL
+    SELECT run_id, source, 'module', count(*) || ' tensors, ' || hash(string_agg(path, ',' ORDER BY path))
+    FROM checkpoint_tensor
+    WHERE starts_with(path, 'module.')
+    GROUP BY run_id, source
 ),
 
 shared AS (
     SELECT shards.*, said.key, said.value
     FROM shards
     INNER JOIN said ON shards.run_id = said.run_id AND shards.source = said.source
+    LEFT JOIN layered ON shards.run_id = layered.run_id AND shards.checkpoint = layered.checkpoint
     WHERE
         (
             shards.role = 'optimizer'
@@ -124,8 +177,18 @@ shared AS (
         )
         OR (
             shards.role = 'model_shard'
-            AND (said.key IN ('param_shapes', 'buffer_names') OR regexp_matches(said.key, '^(lr_scheduler|ds_config)\.'))
+            AND (said.key IN ('param_shapes', 'buffer_names', 'module') OR regexp_matches(said.key, '^(lr_scheduler|ds_config)\.'))
         )
+        -- The optimizer without ZeRO, and Megatron's, are in the model files.
+        OR (
+            shards.role = 'model' AND layered.checkpoint IS NULL
+            AND regexp_matches(
+                said.key,
+                '^optimizer\.(cur_scale|cur_iter|last_overflow_iter|scale_factor|scale_window|clip_grad)$'
+                || '|^optimizer\.(.*\.)?param_groups\.\d+\.(lr|betas|eps|step)$'
+            )
+        )
+        OR (shards.role = 'universal' AND said.key = '')
 ),
 
 sizes AS (
@@ -173,7 +236,7 @@ weighed AS (
 everywhere AS (
     SELECT run_id, checkpoint, role, key, value, count(*) AS agreeing, sum(count(*)) OVER (PARTITION BY run_id, checkpoint, role, key) AS files
     FROM shared
-    WHERE role <> 'model' AND key NOT IN ('param_shapes', 'buffer_names')
+    WHERE role <> 'model' AND key NOT IN ('param_shapes', 'buffer_names', 'module')
     GROUP BY run_id, checkpoint, role, key, value
 ),
 
@@ -204,7 +267,7 @@ counted AS (
 
 SELECT
     tag, rank, others IS NOT NULL AS culprit, key, value, others, source,
-    source || ': ' || key || ' is ' || left(value, 80)
+    source || ': ' || CASE key WHEN '' THEN 'the step' WHEN 'module' THEN 'the module' ELSE key END || ' is ' || left(value, 80)
     || coalesce(' where ' || holders || ' of ' || coalesce(files, holders + 1) || ' shards have ' || left(others, 80), ', and no majority agrees on another')
         AS text
 FROM counted

@@ -1,65 +1,60 @@
 /*---
 title    = "The partitions of a checkpoint do not add up"
-doc      = "Stages 1 and 2: elements plus padding are equal in all shards of a group, the moments have the length of the partition with or without its padding, pieces of parameters lie end to end, all partitions together hold all parameters. Stage 3: every sub-group is equally long on all ranks, and all together hold every parameter's share. Padding holds zeros, because no gradient ever reaches it; only stage 3's master weights are not cleared when they are allocated (runtime/zero/partition_parameters.py), so there it is asked that padding which was zero before and is zero later is zero in between, and that moments are zero where the weights are, or where no weight decay could move them. 1-bit optimizers, which compress the moments of padding too, are left out. Sources: runtime/zero/stage_1_and_2.py, stage3.py and utils/zero_to_fp32.py of deepspeedai/DeepSpeed."
+doc      = "Stages 1 and 2: elements plus padding are equal in all shards of a group, the moments have the length of the partition with or without its padding, pieces of parameters lie end to end, all partitions together hold all parameters. Stage 3: every sub-group is equally long on all ranks, and all together hold every parameter's share. Sources: runtime/zero/stage_1_and_2.py, stage3.py and utils/zero_to_fp32.py of deepspeedai/DeepSpeed."
 fault    = "silent"
 severity = "fault"
 kind     = "state"
 confidence = "high"
 weight   = 3
-reads    = ["checkpoint_group", "checkpoint_parameter", "checkpoint_shard", "checkpoint_state", "checkpoint_tag", "checkpoint_tensor"]
+reads    = ["checkpoint_group", "checkpoint_parameter", "checkpoint_shard", "checkpoint_tag", "checkpoint_tensor"]
 summary  = "partitions of checkpoint {tag} do not add up: {text}"
 [returns]
 tag = "VARCHAR"
 shard_rank = "INTEGER"
 group = "INTEGER"
 source = "VARCHAR"
-offset = "BIGINT"
 text = "VARCHAR"
 [[case]]
-name = "values in the padding of stages 1 and 3, and of stage 3's master weights between two tags where it is zero"
+name = "pieces of two parameters under one name; a module that lacks a parameter; a universal checkpoint's moment"
+given.checkpoint_tag = """
+checkpoint | tag | width | complete | zero_stage
+c/t        | t   | 1     | true     | 1
+u          | u   | 0     | true     |
+"""
+given.checkpoint_group = """
+source | checkpoint | tag | dp | mp | rank | zero_stage | group | numel | storage_numel | padding | keeps_padding | partitions | aligned | first_moment | second_moment | pieces_start | pieces_end | gaps
+a      | c/t        | t   | 0  | 0  | 0    | 1          | 0     | 6     | 6             | 0       | false         | 1          | 0       | 6            | 6             | 0            | 6          | 0
+"""
 given.checkpoint_shard = """
-source | checkpoint | root | tag | tag_step | role      | dp | mp | rank | status   | zero_stage
-a      | c/a        | c    | a   | 1        | optimizer | 1  | 0  | 1    | complete | 1
-b      | d/b        | d    | b   | 1        | optimizer | 1  | 0  | 1    | complete | 3
-e      | d/e        | d    | e   | 2        | optimizer | 1  | 0  | 1    | complete | 3
-f      | d/f        | d    | f   | 3        | optimizer | 1  | 0  | 1    | complete | 3
+source                | checkpoint | tag | role      | dp | mp | rank | status   | file
+a                     | c/t        | t   | optimizer | 0  | 0  | 0    | complete |
+m                     | c/t        | t   | model     |    | 0  |      | complete |
+u/zero/w/fp32.pt      | u          | u   | universal |    |    |      | complete | fp32.pt
+u/zero/w/exp_avg.pt   | u          | u   | universal |    |    |      | complete | exp_avg.pt
+u/zero/w/exp_avg_sq.pt | u         | u   | universal |    |    |      | complete | exp_avg_sq.pt
+"""
+given.checkpoint_parameter = """
+source | kind  | group | position | name | numel | start
+m      | shape | 0     | 0        | w    | 4     |
+m      | shape | 0     | 1        | v    | 1     |
+m      | shape | 0     | 2        | b    | 1     |
+a      | slice | 0     | 0        | w    | 5     | 0
+a      | slice | 0     | 1        | b    | 1     | 5
 """
 given.checkpoint_tensor = """
-source | path | kind    | group | numel | padding | padding_filled | padding_offset
-a      | m    | exp_avg | 0     | 12    | 2       | 1              | 64
-b      | p    | fp32    | 0     | 12    | 2       | 0              |
-b      | m    | exp_avg | 0     | 12    | 2       | 2              | 64
-e      | p    | fp32    | 0     | 12    | 2       | 1              | 80
-e      | m    | exp_avg | 0     | 12    | 2       | 0              |
-f      | p    | fp32    | 0     | 12    | 2       | 0              |
+source                 | path     | kind       | name | numel
+m                      | module.w | parameter  | w    | 4
+m                      | module.v | parameter  | v    | 1
+u/zero/w/fp32.pt       | param    | fp32       | w    | 4
+u/zero/w/exp_avg.pt    | param    | exp_avg    | w    | 4
+u/zero/w/exp_avg_sq.pt | param    | exp_avg_sq | w    | 3
 """
 expect = """
-tag | shard_rank | group | source | offset | text
-a   | 1          | 0     | a      | 64     | a, group 0: 1 of 2 elements of padding in m are not zero
-b   | 1          | 0     | b      | 64     | b, group 0: 2 of 2 elements of padding in m are not zero
-e   | 1          | 0     | e      | 80     | e, group 0: 1 of 2 elements of padding in p are not zero, as they are in the checkpoints before and after
+tag | shard_rank | source                 | text
+t   | 0          | a                      | a: the pieces of w hold 5 elements, its shape makes 4
+t   |            | m                      | m: the module lacks b, which param_shapes states
+u   |            | u/zero/w/exp_avg_sq.pt | u/zero/w/exp_avg_sq.pt: w has 3 elements where most of its files have 4
 """
-[[case]]
-name = "padding of stage 3 that was never cleared, its moments under weight decay; a 1-bit optimizer; not read"
-given.checkpoint_shard = """
-source | checkpoint | root | tag | tag_step | role      | dp | mp | rank | status   | zero_stage
-a      | c/a        | c    | a   | 1        | optimizer | 1  | 0  | 1    | complete | 1
-b      | d/b        | d    | b   | 1        | optimizer | 1  | 0  | 1    | complete | 3
-e      | d/e        | d    | e   | 2        | optimizer | 1  | 0  | 1    | complete | 3
-"""
-given.checkpoint_state = """
-source | key                                                               | value
-a      | ds_config.optimizer.type                                          | "OneBitAdam"
-b      | optimizer_state_dict.optimizer_state_dict.param_groups.0.weight_decay | 0.01
-"""
-given.checkpoint_tensor = """
-source | path | kind    | group | numel | padding | padding_filled | padding_offset
-a      | m    | exp_avg | 0     | 12    | 2       | 1              | 64
-b      | p    | fp32    | 0     | 12    | 2       | 2              | 80
-b      | m    | exp_avg | 0     | 12    | 2       | 2              | 64
-e      | p    | fp32    | 0     | 12    |         |                |
-"""
-expect = "tag | source"
 [[case]]
 name = "of two shards with different sums the one that fits the parameters is right"
 given.checkpoint_group = """
@@ -233,6 +228,100 @@ models AS (
     GROUP BY shard.run_id, shard.checkpoint, shard.mp, shard.source, tag.width
 ),
 
+-- Parameter by parameter: its pieces in all shards make its shape. Experts have pieces on some of the ranks only.
+pieced AS (
+    SELECT
+        shard.run_id, shard.checkpoint, any_value(shard.tag) AS tag, shard.mp, p.name, sum(p.numel) AS numel,
+        count(DISTINCT shard.source) AS files, min(shard.source) AS source, min(shard.rank) AS rank
+    FROM checkpoint_parameter AS p
+    INNER JOIN checkpoint_shard AS shard ON p.run_id = shard.run_id AND p.source = shard.source
+    INNER JOIN held ON shard.run_id = held.run_id AND shard.checkpoint = held.checkpoint AND shard.mp = held.mp
+    INNER JOIN checkpoint_tag AS tag ON shard.run_id = tag.run_id AND shard.checkpoint = tag.checkpoint
+    WHERE p.kind = 'slice' AND shard.role = 'optimizer' AND tag.complete AND held.files = tag.width AND held.narrowest = tag.width
+    GROUP BY shard.run_id, shard.checkpoint, shard.mp, p.name
+),
+
+-- What the weights of a model file, and of a universal checkpoint, should hold by the shapes that are stated.
+shaped AS (
+    SELECT
+        shard.run_id, shard.checkpoint, shard.tag, shard.mp, shard.source, p.name, p.numel,
+        bool_or(shard.parallel > 1) OVER (PARTITION BY shard.run_id, shard.checkpoint) AS cut
+    FROM (
+        SELECT
+            checkpoint_shard.*, count(*) OVER (PARTITION BY run_id, checkpoint) AS parallel
+        FROM checkpoint_shard
+        WHERE role = 'model'
+    ) AS shard
+    INNER JOIN checkpoint_parameter AS p ON shard.run_id = p.run_id AND shard.source = p.source
+    WHERE p.kind = 'shape' AND NOT contains(p.name, 'deepspeed_experts')
+),
+
+modules AS (
+    SELECT
+        shaped.run_id, shaped.checkpoint, shaped.tag, shaped.source, count(*) AS parameters,
+        count(*) FILTER (WHERE tensor.name IS NOT NULL) AS there,
+        count(*) FILTER (WHERE tensor.name IS NULL OR tensor.numel <> shaped.numel) AS wrong,
+        min(CASE WHEN tensor.name IS NULL THEN shaped.name END) AS lost,
+        min(CASE WHEN tensor.numel <> shaped.numel THEN shaped.name END) AS other
+    FROM shaped
+    INNER JOIN checkpoint_tag AS tag ON shaped.run_id = tag.run_id AND shaped.checkpoint = tag.checkpoint AND tag.zero_stage < 3
+    LEFT JOIN checkpoint_tensor AS tensor
+        ON
+            shaped.run_id = tensor.run_id AND shaped.source = tensor.source AND tensor.path = 'module.' || shaped.name
+    GROUP BY shaped.run_id, shaped.checkpoint, shaped.tag, shaped.source
+),
+
+universal AS (
+    SELECT
+        shard.run_id, shard.checkpoint, shard.tag, shard.source, shard.file, tensor.name, tensor.numel,
+        mode(tensor.numel) OVER parameter AS usual,
+        count(*) OVER (PARTITION BY shard.run_id, shard.checkpoint, tensor.name, tensor.numel) AS agreeing,
+        count(*) OVER parameter AS files
+    FROM checkpoint_shard AS shard
+    INNER JOIN checkpoint_tensor AS tensor ON shard.run_id = tensor.run_id AND shard.source = tensor.source
+    WHERE shard.role = 'universal' AND shard.status = 'complete' AND tensor.kind IN ('fp32', 'exp_avg', 'exp_avg_sq') AND tensor.name IS NOT NULL
+    WINDOW parameter AS (PARTITION BY shard.run_id, shard.checkpoint, tensor.name)
+),
+
+named AS (
+    SELECT
+        pieced.tag, CASE WHEN pieced.files = 1 THEN pieced.rank END AS shard_rank,
+        CASE WHEN pieced.files = 1 THEN pieced.source ELSE pieced.checkpoint END AS source,
+        'the pieces of ' || pieced.name || ' hold ' || pieced.numel || ' elements, its shape makes ' || shaped.numel AS problem
+    FROM pieced
+    INNER JOIN shaped
+        ON
+            pieced.run_id = shaped.run_id AND pieced.checkpoint = shaped.checkpoint AND pieced.mp = shaped.mp
+            AND pieced.name = shaped.name
+    WHERE pieced.numel <> shaped.numel
+    UNION ALL
+    SELECT
+        tag, NULL, source,
+        CASE
+            WHEN lost IS NOT NULL THEN 'the module lacks ' || lost || ', which param_shapes states'
+            ELSE other || ' is not of the shape that param_shapes states'
+        END || CASE WHEN wrong > 1 THEN ' (and ' || wrong - 1 || ' more)' ELSE '' END
+    FROM modules
+    WHERE wrong > 0 AND 2 * wrong < parameters AND there > 0
+    UNION ALL
+    SELECT
+        universal.tag, NULL, universal.source,
+        universal.name || ' has ' || universal.numel || ' elements where '
+        || CASE
+            WHEN universal.numel <> shaped.numel THEN 'its shape makes ' || shaped.numel
+            ELSE 'most of its files have ' || universal.usual
+        END
+    FROM universal
+    LEFT JOIN shaped
+        ON
+            universal.run_id = shaped.run_id AND universal.checkpoint = shaped.checkpoint AND universal.name = shaped.name
+            AND NOT shaped.cut
+    -- All three may differ from the shape together: a vocabulary loses its padding (checkpoint/ds_to_universal.py).
+    WHERE
+        universal.agreeing < universal.files
+        AND CASE WHEN shaped.numel IS NULL THEN 2 * universal.agreeing < universal.files ELSE universal.numel <> shaped.numel END
+),
+
 totals AS (
     SELECT
         held.run_id, held.tag, held.checkpoint,
@@ -246,56 +335,15 @@ totals AS (
             WHEN held.zero_stage = 3 THEN held.numel = models.shared
             ELSE held.numel - models.numel IN (0, held.padding, held.aligned, coalesce(held.padding, 0) + held.aligned)
         END
-),
-
-settings AS (
-    SELECT
-        run_id, source,
-        bool_or(key = 'ds_config.optimizer.type' AND regexp_matches(lower(value), 'onebit|zeroone')) AS compressed,
-        count(*) FILTER (WHERE regexp_matches(key, '\.weight_decay$')) = 0
-        OR bool_or(regexp_matches(key, '\.weight_decay$') AND TRY_CAST(value AS DOUBLE) IS DISTINCT FROM 0) AS decays
-    FROM checkpoint_state
-    WHERE key = 'ds_config.optimizer.type' OR regexp_matches(key, '\.weight_decay$')
-    GROUP BY run_id, source
-),
-
-padded AS (
-    SELECT
-        shard.tag, shard.rank, shard.zero_stage, tensor.source, tensor.path, tensor.kind, tensor."group",
-        tensor.padding, tensor.padding_filled, tensor.padding_offset,
-        coalesce(settings.compressed, FALSE) AS compressed, coalesce(settings.decays, TRUE) AS decays,
-        bool_or(tensor.kind = 'fp32' AND tensor.padding_filled = 0)
-            OVER (PARTITION BY tensor.run_id, tensor.source, tensor."group") AS cleared,
-        coalesce(bool_or(tensor.padding_filled = 0) OVER (
-            series ORDER BY shard.tag_step RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW EXCLUDE GROUP
-        ), FALSE) AS cleared_before,
-        coalesce(bool_or(tensor.padding_filled = 0) OVER (
-            series ORDER BY shard.tag_step RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING EXCLUDE GROUP
-        ), FALSE) AS cleared_after
-    FROM checkpoint_tensor AS tensor
-    INNER JOIN checkpoint_shard AS shard ON tensor.run_id = shard.run_id AND tensor.source = shard.source
-    LEFT JOIN settings ON tensor.run_id = settings.run_id AND tensor.source = settings.source
-    WHERE tensor.padding > 0 AND shard.role = 'optimizer' AND shard.status = 'complete'
-    WINDOW series AS (PARTITION BY shard.run_id, shard.root, shard.dp, shard.mp, tensor.kind, tensor."group", tensor.padding)
 )
 
-SELECT tag, shard_rank, "group", source, NULL AS "offset", source || ', group ' || "group" || ': ' || problem AS text
+SELECT tag, shard_rank, "group", source, source || ', group ' || "group" || ': ' || problem AS text
 FROM local
 WHERE problem IS NOT NULL
 UNION ALL
-SELECT tag, NULL, NULL, checkpoint, NULL, checkpoint || ': ' || problem
+SELECT tag, NULL, NULL, checkpoint, checkpoint || ': ' || problem
 FROM totals
 UNION ALL
-SELECT
-    tag, rank, "group", source, padding_offset,
-    source || ', group ' || "group" || ': ' || padding_filled || ' of ' || padding || ' elements of padding in ' || path || ' are not zero'
-    || CASE WHEN zero_stage = 3 AND kind = 'fp32' THEN ', as they are in the checkpoints before and after' ELSE '' END
-FROM padded
-WHERE
-    padding_filled > 0 AND NOT compressed
-    AND CASE
-        WHEN coalesce(zero_stage, 1) < 3 THEN TRUE
-        WHEN kind = 'fp32' THEN cleared_before AND cleared_after
-        ELSE coalesce(cleared, FALSE) OR NOT decays
-    END
+SELECT tag, shard_rank, NULL, source, source || ': ' || problem
+FROM named
 ORDER BY source, "group", text

@@ -81,7 +81,8 @@ copies AS (
         CASE shard.role
             WHEN 'model_shard' THEN 'mp ' || shard.mp
             WHEN 'layer' THEN regexp_extract(shard.file, '^(layer_\d+)', 1)
-            ELSE 'all'
+            -- Megatron numbers its layers from 0 on every pipeline stage, which the folder's name states.
+            ELSE 'stage ' || regexp_extract(shard.source, '/mp_rank_\d+_(\d+)/model_optim_rng\.pt$', 1)
         END AS scope
     FROM checkpoint_tensor AS tensor
     INNER JOIN checkpoint_shard AS shard ON tensor.run_id = shard.run_id AND tensor.source = shard.source

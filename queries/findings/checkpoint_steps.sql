@@ -1,12 +1,12 @@
 /*---
 title    = "The step counters of a checkpoint do not fit its name or each other"
-doc      = "global_steps equals N of the tag global_stepN, unless the training script counts its tags differently from the engine: a file is named where the optimizer's steps, its peers or the other checkpoints do follow the rule. Where the optimizer's steps differ between shards, those that equal global_steps - skipped_steps are of the right generation. The Trainer's state counts the steps that its folder checkpoint-N is named after (transformers/trainer.py of huggingface/transformers)."
+doc      = "global_steps equals N of the tag global_stepN, unless the training script counts its tags differently from the engine: a file is named where the optimizer's steps, its peers or the other checkpoints do follow the rule. Where the optimizer's steps differ between shards, those that equal global_steps - skipped_steps are of the right generation. The Trainer's state counts the steps that its folder checkpoint-N is named after (transformers/trainer.py of huggingface/transformers). In a distributed checkpoint, whose files each hold the steps of some parameters, the file is named whose steps differ from those of most."
 fault    = "silent"
 severity = "fault"
 kind     = "state"
 confidence = "high"
 weight   = 3
-reads    = ["checkpoint_shard", "checkpoint_state"]
+reads    = ["checkpoint_shard", "checkpoint_state", "checkpoint_piece"]
 summary  = "checkpoint {tag} mixes generations: {text}"
 [returns]
 tag = "VARCHAR"
@@ -28,6 +28,24 @@ expect = """
 tag           | shard_rank | source | text
 global_step20 |            | a      | a is of step 40, the checkpoint of step 20
 mine          | 1          | e      | e has optimizer step 10, the others 19
+"""
+[[case]]
+name = "a file of a distributed checkpoint from another step"
+given.checkpoint_piece = """
+checkpoint | tag | step | name      | kind | source         | rank | numel | min | max
+d          | d   |      | a.step    | step | d/__0_0.distcp | 0    | 1     | 50  | 50
+d          | d   |      | b.step    | step | d/__1_0.distcp | 1    | 1     | 40  | 40
+d          | d   |      | c.step    | step | d/__2_0.distcp | 2    | 1     | 50  | 50
+f/x        | x   | 50   | a.step    | step | f/x/__0_0.distcp | 0  | 1     | 50  | 50
+f/y        | y   | 60   | a.step    | step | f/y/__0_0.distcp | 0  | 1     | 50  | 50
+e          | e   | 60   | a.step    | step | e/__0_0.distcp | 0    | 1     | 60  | 60
+e          | e   | 60   | b.step    | step | e/__0_0.distcp | 0    | 1     | 10  | 10
+e          | e   | 60   | c.step    | step | e/__1_0.distcp | 1    | 1     | 60  | 60
+"""
+expect = """
+tag | shard_rank | step | source         | text
+d   | 1          | 40   | d/__1_0.distcp | d/__1_0.distcp has optimizer step 40, the others 50
+y   | 0          | 50   | f/y/__0_0.distcp | f/y/__0_0.distcp has optimizer step 50, the checkpoint is of step 60
 """
 [[case]]
 name = "a young optimizer in all shards, skipped steps, a tag without a number"
@@ -94,6 +112,20 @@ rule AS (
         OR (shard.role = 'optimizer' AND shard.optimizer_step = shard.tag_step - coalesce(engines.skipped, 0))
 ),
 
+-- A file's steps agree with each other, also where a parameter joined the training late: then no file is odd.
+stepped AS (
+    SELECT
+        run_id, checkpoint, tag, step AS tag_step, source, any_value(rank) AS rank, CAST(min(min) AS BIGINT) AS step,
+        bool_or(min(min) = step) OVER (PARTITION BY run_id, coalesce(nullif(regexp_extract(checkpoint, '^(.*)/[^/]*$', 1), ''), '.')) AS ruled,
+        mode(min(min)) OVER (PARTITION BY run_id, checkpoint) AS usual,
+        count(*) OVER (PARTITION BY run_id, checkpoint, min(min)) AS agreeing,
+        count(*) OVER (PARTITION BY run_id, checkpoint) AS files,
+        bool_and(min(min) = max(max)) OVER (PARTITION BY run_id, checkpoint) AS uniform
+    FROM checkpoint_piece
+    WHERE kind = 'step' AND numel = 1 AND source IS NOT NULL AND min IS NOT NULL
+    GROUP BY run_id, checkpoint, tag, step, source
+),
+
 trainer AS (
     SELECT
         source, TRY_CAST(value AS BIGINT) AS step,
@@ -118,6 +150,19 @@ SELECT
 FROM checkpoint_shard AS shard
 INNER JOIN expected ON shard.run_id = expected.run_id AND shard.checkpoint = expected.checkpoint
 WHERE expected.met AND shard.optimizer_step <> expected.wanted
+UNION ALL
+SELECT
+    tag, rank, step, source,
+    source || ' has optimizer step ' || step
+    || CASE
+        WHEN ruled AND step <> tag_step THEN ', the checkpoint is of step ' || tag_step
+        WHEN files = 2 THEN ', the other file another'
+        ELSE ', the others ' || CAST(usual AS BIGINT)
+    END
+FROM stepped
+WHERE
+    uniform
+    AND CASE WHEN ruled AND tag_step IS NOT NULL THEN step <> tag_step ELSE agreeing < files AND 2 * agreeing <= files END
 UNION ALL
 SELECT
     'checkpoint-' || named, NULL, step, source, source || ' is of step ' || step || ', the checkpoint of step ' || named
