@@ -2,7 +2,8 @@
 
 The file is in the Trace Event Format, gzip-compressed JSON. Each trace becomes a process named after its rank; one more
 track per rank shows how long it waited in each collective, and for whom. Ranks whose clock is unknown keep the times
-of their own files and say so in their label.
+of their own files and say so in their label; where those are more than a day away from the others, they are moved to
+begin with them.
 """
 
 from __future__ import annotations
@@ -19,23 +20,44 @@ from postmortem.query import Session
 
 _ROWS = 50_000  # events held at a time
 _WAITS = 1 << 30  # thread id of the track of waits; threads of a trace are numbered from 1
+_PASSED = ("X", "i", "s", "f", "C", "B", "E")  # phases of the Trace Event Format that are passed on
 
 # One row per trace: its process in the timeline, how its clock is corrected, what its label says.
 _TRACES = """
+    WITH clocked AS (
+        SELECT
+            t.source, t.rank, t.host, t."start", coalesce(any_value(k.status), 'unknown') AS status,
+            arg_min(k.offset_ns, coalesce(k.from_time, 0)) AS offset_ns,
+            arg_min(k.drift, coalesce(k.from_time, 0)) AS drift,
+            arg_min(k.reference_time, coalesce(k.from_time, 0)) AS reference_time,
+            max(k.uncertainty) AS uncertainty,
+            CAST(sum(k.collectives) AS BIGINT) AS collectives,
+            count(k.source) AS windows,
+            row_number() OVER (ORDER BY t.rank NULLS LAST, t.source) AS process
+        FROM trace_file AS t
+        LEFT JOIN trace_clock AS k ON k.run_id = t.run_id AND k.source = t.source
+        GROUP BY t.source, t.rank, t.host, t."start"
+    ),
+
+    corrected AS (
+        SELECT
+            *, "start" - coalesce(offset_ns + CAST(drift * ("start" - reference_time) AS BIGINT), 0) AS begins
+        FROM clocked
+    ),
+
+    based AS (
+        SELECT
+            *,
+            coalesce(min(begins) FILTER (WHERE status != 'unknown') OVER (), max(begins) OVER ()) AS base
+        FROM corrected
+    )
+
     SELECT
-        t.source, t.rank, t.host, coalesce(any_value(k.status), 'unknown') AS status,
-        arg_min(k.offset_ns, coalesce(k.from_time, 0)) AS offset_ns,
-        arg_min(k.drift, coalesce(k.from_time, 0)) AS drift,
-        max(k.uncertainty) AS uncertainty,
-        CAST(sum(k.collectives) AS BIGINT) AS collectives,
-        count(k.source) AS windows,
-        row_number() OVER (ORDER BY t.rank NULLS LAST, t.source) AS process
-    FROM trace_file AS t
-    LEFT JOIN trace_clock AS k ON k.run_id = t.run_id AND k.source = t.source
-    WHERE t."start" IS NOT NULL
-    GROUP BY t.source, t.rank, t.host
+        source, rank, host, status, offset_ns, drift, uncertainty, collectives, windows, process, begins,
+        CASE WHEN status = 'unknown' AND abs(begins - base) > 86400000000000 THEN begins - base ELSE 0 END AS moved
+    FROM based
 """
-_THREADS = """
+_THREADS = f"""
     SELECT
         e.source, e.pid, e.tid,
         row_number() OVER (PARTITION BY e.source ORDER BY min(e.ts), e.pid, e.tid) AS thread,
@@ -46,28 +68,30 @@ _THREADS = """
         FROM trace_event
         WHERE ph = 'M' AND name = 'thread_name'
     ) AS n ON n.source = e.source AND n.pid = e.pid AND n.tid = e.tid
-    WHERE e.ts IS NOT NULL AND e.ph IN ('X', 'i', 's', 'f')
+    WHERE e.ts IS NOT NULL AND e.ph IN {_PASSED}
     GROUP BY e.source, e.pid, e.tid
 """
-_EVENTS = """
+_EVENTS = f"""
     SELECT
         t.process, h.thread, e.ph, coalesce(e.cat, '') AS cat, coalesce(e.name, '') AS name,
-        e.ts - coalesce(k.offset_ns + CAST(k.drift * (e.ts - k.reference_time) AS BIGINT), 0) AS time,
+        e.ts - t.moved - coalesce(k.offset_ns + CAST(k.drift * (e.ts - k.reference_time) AS BIGINT), 0) AS time,
         e.dur, e.correlation, e.args
     FROM trace_event AS e
     INNER JOIN timeline_trace AS t ON t.source = e.source
-    INNER JOIN timeline_thread AS h ON h.source = e.source AND h.pid = e.pid AND h.tid = e.tid
+    INNER JOIN timeline_thread AS h
+        ON h.source = e.source AND h.pid IS NOT DISTINCT FROM e.pid AND h.tid IS NOT DISTINCT FROM e.tid
     LEFT JOIN trace_clock AS k
         ON
             k.source = e.source
             AND coalesce(e.ts >= k.from_time, TRUE) AND coalesce(e.ts < k.until_time, TRUE)
-    WHERE e.ts IS NOT NULL AND (e.ph = 'X' AND e.dur IS NOT NULL OR e.ph IN ('i', 's', 'f'))
+    WHERE e.ts IS NOT NULL AND e.ph IN {_PASSED} AND (e.ph != 'X' OR e.dur IS NOT NULL)
 """
 _WAITED = """
     SELECT t.process, a.kind, a.start_time, a.wait, a.last_rank, a.collective, a.uncertainty
     FROM aligned_collective AS a
     INNER JOIN timeline_trace AS t ON t.source = a.source
     WHERE a.trusted AND a.wait > 0
+    ORDER BY t.process, a.start_time, a.wait DESC
 """
 
 
@@ -83,9 +107,9 @@ def write(session: Session, file: Path) -> int:
     connection.execute(f"CREATE OR REPLACE TEMP TABLE timeline_trace AS {_TRACES}")
     connection.execute(f"CREATE OR REPLACE TEMP TABLE timeline_thread AS {_THREADS}")
     traces = session.connection.sql("FROM timeline_trace ORDER BY process").to_arrow_table().to_pylist()
-    if not traces:
+    if all(trace["begins"] is None for trace in traces):
         raise PostmortemError(f"The run {session.runs[0]} has no profiler traces.", "Record some with torch.profiler.")
-    base = int(connection.sql('SELECT min("start") FROM trace').fetchall()[0][0])
+    base = min(trace["begins"] - trace["moved"] for trace in traces if trace["begins"] is not None)
     count = 0
     with gzip.open(file, "wb", compresslevel=5) as out:
         out.write(b'{"displayTimeUnit": "ns", "baseTimeNanoseconds": %d, "postmortem": ' % base)
@@ -121,17 +145,25 @@ def _all_events(session: Session, traces: list[dict[str, Any]], base: int) -> It
         head = _head(ph, process, thread, name, time - base) + b',"cat":' + msgspec.json.encode(cat)
         if ph == "X":
             yield head + b',"dur":%d.%03d' % divmod(dur, 1000) + (b',"args":' + args.encode() if args else b"") + b"}"
-        elif ph == "i":
-            yield head + b',"s":"t"' + (b',"args":' + args.encode() if args else b"") + b"}"
+        elif ph not in "sf":
+            scope = b',"s":"t"' if ph == "i" else b""
+            yield head + scope + (b',"args":' + args.encode() if args else b"") + b"}"
         elif flow is not None:  # ids of flows are unique within a trace only
             yield head + b',"bp":"e","id":"%d.%d"}' % (process, flow)
     yield from _waits(session, base)
 
 
 def _waits(session: Session, base: int) -> Iterator[bytes]:
+    """The waits of each process; such as overlap stand in tracks of their own, since viewers drop slices that cross."""
+    ends: dict[int, list[int]] = {}  # process -> when each of its tracks is free
     for process, kind, start, wait, last, collective, uncertainty in _rows(session, _WAITED):
+        tracks = ends.setdefault(process, [])
+        place = next((i for i, end in enumerate(tracks) if end <= start), len(tracks))
+        tracks[place : place + 1] = [start + wait]
+        if place and place == len(tracks) - 1:
+            yield _named("thread_name", process, _WAITS + place, f"waits in collectives ({place + 1})")
         args = {"last_rank": last, "collective": collective, "clock_uncertainty_ns": uncertainty}
-        head = _head("X", process, _WAITS, f"waits for rank {last} ({kind})", start - base)
+        head = _head("X", process, _WAITS + place, f"waits for rank {last} ({kind})", start - base)
         yield head + b',"cat":"wait","dur":%d.%03d,"args":' % divmod(wait, 1000) + msgspec.json.encode(args) + b"}"
 
 
@@ -139,10 +171,14 @@ def _names(trace: dict[str, Any]) -> Iterator[bytes]:
     rank = "rank unknown" if trace["rank"] is None else f"rank {trace['rank']}"
     process = int(trace["process"])
     yield _named("process_name", process, 0, f"{rank} {trace['host'] or ''} {trace['source']}")
-    clock = {
-        "unknown": "clock unknown: not aligned",
-        "estimated": f"clock corrected by {trace['offset_ns']} ns, known to {trace['uncertainty']} ns",
-    }.get(trace["status"], "clock as stated")
+    clock = (
+        {
+            "unknown": "clock unknown: not aligned" + (", moved to the beginning" if trace["moved"] else ""),
+            "estimated": f"clock corrected by {trace['offset_ns']} ns, known to {trace['uncertainty']} ns",
+        }.get(trace["status"], "clock as stated")
+        if trace["begins"] is not None
+        else "no time that can be used"
+    )
     yield _named("process_labels", process, 0, clock, key=b"labels")
     yield _named("thread_name", process, _WAITS, "waits in collectives")
 

@@ -1,8 +1,9 @@
 /*---
 title = "How far each rank's clock is off, with its uncertainty"
 doc = """
-Ranks of one host share a clock. Between clocks, the ends of common collectives tell the offset: on one clock they agree to
-a few microseconds. The offset to the clock of the lowest rank is the median of the differences of ends; its drift is the
+Ranks of one host share a clock, unless a trace does not state what its times are relative to: that is a clock of its own.
+Between clocks, the ends of common collectives tell the offset: on one clock they agree to
+a few microseconds. The offset to the clock of the lowest rank (whose times are absolute, if any are) is the median of the differences of ends; its drift is the
 Theil-Sen slope where at least 20 collectives span at least half a second. Drift itself changes, with temperature or when a
 clock is set; so long traces are cut into up to 16 windows of at least 60 common collectives and on average a second, one row
 each, from `from_time` to before `until_time` of the rank's own clock (null: without end). `uncertainty` is twice the robust
@@ -38,6 +39,20 @@ a      | 0    | h     | reference | 0         | 0     | 0           |
 b      | 1    | h     | reference | 0         | 0     | 0           |
 """
 [[case]]
+name = "a trace whose times are relative to something unknown shares no clock and is no reference"
+given.trace_file = """
+source | rank | host | clock    | start
+a      | 0    | h    | relative | 0
+b      | 1    | h    | base     | 0
+c      | 2    | h    | base     | 0
+"""
+expect = """
+source | rank | clock | status    | offset_ns | uncertainty
+a      | 0    | a     | unknown   |           |
+b      | 1    | h     | reference | 0         | 0
+c      | 2    | h     | reference | 0         | 0
+"""
+[[case]]
 name = "two hosts, the second one second ahead; a third with too little in common"
 given.trace_file = """
 source | rank | host | start
@@ -69,9 +84,15 @@ c      | 2    | j     | unknown   |            |       |             | 1
 WITH member AS (
     SELECT
         run_id, source, rank, host,
-        coalesce(host, 'rank ' || rank) AS clock,
-        first_value(coalesce(host, 'rank ' || rank)) OVER (PARTITION BY run_id ORDER BY rank, source) AS reference_clock
-    FROM trace_file
+        own AS clock,
+        first_value(own) OVER (PARTITION BY run_id ORDER BY unanchored, rank, source) AS reference_clock
+    FROM (
+        SELECT
+            run_id, source, rank, host, "start",
+            clock IS NOT DISTINCT FROM 'relative' AS unanchored,
+            CASE WHEN clock = 'relative' THEN source ELSE coalesce(host, 'rank ' || rank) END AS own
+        FROM trace_file
+    )
     WHERE rank IS NOT NULL AND "start" IS NOT NULL
 ),
 

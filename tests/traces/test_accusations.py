@@ -262,6 +262,14 @@ def test_collectives_beside_the_computing(accused, late, named):
     assert accused(document(r, 4, *job) for r, job in enumerate(beside(4, 8, late))) == named
 
 
+@pytest.mark.parametrize("rank", [0, 1])
+def test_times_relative_to_an_unknown_moment_are_found_by_the_ends(accused, rank):
+    """As Kineto wrote them in spring 2024, one trace of several on a host; the slow rank is 2."""
+    documents = [document(r, 4, *job) for r, job in enumerate(run(parallel(4, 8, slow(2))))]
+    del documents[rank]["baseTimeNanoseconds"]
+    assert accused(documents) == [2]
+
+
 def test_two_that_are_equally_late(accused):
     jobs = run(parallel(4, 8, lambda _, r: 6000 if r in {1, 2} else 0))
     assert accused(document(r, 4, *job) for r, job in enumerate(jobs)) == []
