@@ -3,7 +3,7 @@ title    = "The losses of all ranks turned at one step"
 doc      = "At the first step with a loss that is not finite, at least two ranks printed losses of their own, and none was finite."
 fault    = "nan_inf"
 severity = "evidence"
-reads    = ["losses"]
+reads    = ["loss_onset"]
 summary  = "at step {step} the losses of all {ranks_seen} ranks that print theirs are not finite"
 [returns]
 step = "BIGINT"
@@ -12,9 +12,8 @@ source = "VARCHAR"
 line = "BIGINT"
 [[case]]
 name = "both ranks"
-given.losses = """
+given.loss_onset = """
 rank | step | loss | line
-0    | 1    | 1    | 1
 0    | 2    | nan  | 2
 1    | 2    | inf  | 3
 """
@@ -24,14 +23,14 @@ step | ranks_seen | line
 """
 [[case]]
 name = "only one rank prints a loss"
-given.losses = """
+given.loss_onset = """
 rank | step | loss
 0    | 2    | nan
 """
 expect = "step"
 [[case]]
 name = "one of two"
-given.losses = """
+given.loss_onset = """
 rank | step | loss
 0    | 2    | nan
 1    | 2    | 1
@@ -39,12 +38,12 @@ rank | step | loss
 expect = "step"
 ---*/
 SELECT
-    l.step,
-    count(DISTINCT l.rank) AS ranks_seen,
-    arg_min(l.source, l.rank) AS source,
-    arg_min(l.line, l.rank) AS line
-FROM losses AS l
-WHERE l.rank IS NOT NULL AND l.step = (SELECT min(o.step) FROM losses AS o WHERE NOT isfinite(o.loss))
-GROUP BY l.step
-HAVING count(DISTINCT l.rank) > 1 AND count(*) FILTER (WHERE isfinite(l.loss)) = 0
-ORDER BY l.step
+    step,
+    count(DISTINCT rank) AS ranks_seen,
+    arg_min(source, rank) AS source,
+    arg_min(line, rank) AS line
+FROM loss_onset
+WHERE rank IS NOT NULL
+GROUP BY step
+HAVING count(DISTINCT rank) > 1 AND count(*) FILTER (WHERE isfinite(loss)) = 0
+ORDER BY step

@@ -3,7 +3,7 @@ title    = "The first loss was not finite already"
 doc      = "No finite loss was ever printed before the first one that is not: weights, data or settings were bad from the start."
 fault    = "nan_inf"
 severity = "evidence"
-reads    = ["losses"]
+reads    = ["loss_steps"]
 summary  = "the first printed losses, at step {step}, are not finite"
 [returns]
 step = "BIGINT"
@@ -11,11 +11,10 @@ source = "VARCHAR"
 line = "BIGINT"
 [[case]]
 name = "from the first step on"
-given.losses = """
-rank | step | loss | line
-0    | 1    | nan  | 7
-1    | 1    | nan  | 8
-0    | 2    | nan  | 9
+given.loss_steps = """
+step | printed | not_finite | line
+1    | 2       | 2          | 7
+2    | 1       | 1          | 9
 """
 expect = """
 step | line
@@ -23,19 +22,14 @@ step | line
 """
 [[case]]
 name = "one rank was finite first"
-given.losses = """
-rank | step | loss
-0    | 1    | 3
-0    | 2    | nan
+given.loss_steps = """
+step | printed | not_finite
+1    | 2       | 1
+2    | 1       | 1
 """
 expect = "step"
 ---*/
-SELECT
-    step,
-    arg_min(source, line) AS source,
-    min(line) AS line
-FROM losses
-WHERE step = (SELECT min(f.step) FROM losses AS f)
-GROUP BY step
-HAVING count(*) FILTER (WHERE isfinite(loss)) = 0
+SELECT step, source, line
+FROM loss_steps
+WHERE step = (SELECT min(f.step) FROM loss_steps AS f) AND not_finite = printed
 ORDER BY step

@@ -4,7 +4,7 @@ doc      = "The first step at which any rank's loss is NaN or infinite, and the 
 fault    = "nan_inf"
 severity = "fault"
 weight   = 2
-reads    = ["losses"]
+reads    = ["loss_onset"]
 summary  = "the loss is {loss} from step {step} on, begun by {who}"
 [returns]
 rank = "INTEGER"
@@ -17,15 +17,11 @@ line = "BIGINT"
 text = "VARCHAR"
 confidence = "VARCHAR"
 [[case]]
-name = "one rank turns, the other is finite at the same step and turns later"
-given.losses = """
+name = "one rank turns, the other is finite at the same step"
+given.loss_onset = """
 rank | step | loss | text | line
-0    | 1    | 3    | 3    | 1
-1    | 1    | 3    | 3    | 2
 0    | 2    | 3    | 3    | 3
 1    | 2    | NaN  | nan  | 4
-0    | 3    | NaN  | nan  | 5
-1    | 3    | NaN  | nan  | 6
 """
 expect = """
 rank | culprit | step | loss | line | confidence
@@ -33,7 +29,7 @@ rank | culprit | step | loss | line | confidence
 """
 [[case]]
 name = "all ranks turn together: nobody is named"
-given.losses = """
+given.loss_onset = """
 rank | step | loss | text | line
 0    | 1    | inf  | inf  | 1
 1    | 1    | NaN  | nan  | 2
@@ -45,36 +41,24 @@ rank | culprit | step | loss | line | confidence
 """
 [[case]]
 name = "finite losses"
-given.losses = """
-rank | step | loss | text | line
-0    | 1    | 3    | 3    | 1
-"""
 expect = "rank | culprit | step"
 [[case]]
-name = "the attempt before a restart turned; what the restart printed at that step says nothing of it"
-given.losses = """
-rank | attempt | step | loss | text | line
-0    | 0       | 2    | NaN  | nan  | 3
-1    | 0       | 2    | NaN  | nan  | 4
-0    | 1       | 2    | 3    | 3    | 8
-1    | 1       | 2    | 3    | 3    | 9
+name = "a finite loss of a rank that is not known says nothing of the others"
+given.loss_onset = """
+rank | step | loss | text | line
+     | 2    | 3    | 3    | 3
+1    | 2    | NaN  | nan  | 4
 """
 expect = """
 rank | culprit | step | loss | line | confidence
-0    | false   | 2    | nan  | 3    | medium
 1    | false   | 2    | nan  | 4    | medium
 """
 ---*/
-WITH onset AS (
-    SELECT attempt, step FROM losses WHERE NOT isfinite(loss) ORDER BY attempt NULLS FIRST, step LIMIT 1
-),
-
-at_onset AS (
+WITH at_onset AS (
     SELECT
-        l.rank, l.step, l.loss, l.time, l.source, l.line, l.text,
-        count(*) FILTER (WHERE isfinite(l.loss) AND l.rank IS NOT NULL) OVER () AS finite_ranks
-    FROM losses AS l
-    INNER JOIN onset ON l.step = onset.step AND l.attempt IS NOT DISTINCT FROM onset.attempt
+        rank, step, loss, time, source, line, text,
+        count(*) FILTER (WHERE isfinite(loss) AND rank IS NOT NULL) OVER () AS finite_ranks
+    FROM loss_onset
 )
 
 SELECT

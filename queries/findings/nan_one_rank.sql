@@ -3,7 +3,7 @@ title    = "One rank's loss turned while its peers' were finite"
 doc      = "At the first step with a loss that is not finite, other ranks' own losses were finite: it began on these ranks, before any reduction."
 fault    = "nan_inf"
 severity = "evidence"
-reads    = ["losses"]
+reads    = ["loss_onset"]
 summary  = "at step {step} the loss of rank {rank} is {loss}, that of {finite} others is finite"
 [returns]
 rank = "INTEGER"
@@ -14,12 +14,11 @@ source = "VARCHAR"
 line = "BIGINT"
 [[case]]
 name = "rank 2 of 3"
-given.losses = """
+given.loss_onset = """
 rank | step | loss | line
 0    | 1    | 1    | 1
 1    | 1    | 1    | 2
 2    | 1    | nan  | 3
-0    | 2    | nan  | 4
 """
 expect = """
 rank | step | loss | finite | line
@@ -27,24 +26,17 @@ rank | step | loss | finite | line
 """
 [[case]]
 name = "all turned together, or only one rank prints"
-given.losses = """
+given.loss_onset = """
 rank | step | loss | line
 0    | 1    | nan  | 1
 1    | 1    | inf  | 2
 """
 expect = "rank"
 ---*/
-WITH onset AS (
-    SELECT attempt, step FROM losses WHERE NOT isfinite(loss) ORDER BY attempt NULLS FIRST, step LIMIT 1
-),
-
-at_onset AS (
-    SELECT
-        l.rank, l.step, l.loss, l.source, l.line,
-        count(*) FILTER (WHERE isfinite(l.loss)) OVER () AS finite
-    FROM losses AS l
-    INNER JOIN onset ON l.step = onset.step AND l.attempt IS NOT DISTINCT FROM onset.attempt
-    WHERE l.rank IS NOT NULL
+WITH at_onset AS (
+    SELECT rank, step, loss, source, line, count(*) FILTER (WHERE isfinite(loss)) OVER () AS finite
+    FROM loss_onset
+    WHERE rank IS NOT NULL
 )
 
 SELECT rank, step, loss, finite, source, line

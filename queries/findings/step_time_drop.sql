@@ -4,7 +4,7 @@ doc      = "A lasting change of the job's step time (max over ranks), found by c
 fault    = "throughput"
 severity = "fault"
 weight   = 1
-reads    = ["step_change", "rank_step_times"]
+reads    = ["step_change", "step_times"]
 summary  = "a step takes {after} s from step {step} on, {ratio} times the {before} s before"
 [params]
 least = { type = "DOUBLE", default = 1.05, doc = "Ratio of step times under which a change is not worth a fault." }
@@ -47,13 +47,7 @@ SELECT
     r.time, r.source, r.line,
     printf('step %d: %.4g s (typically %.4g s before, %.4g s from here on)', c.step, r.seconds, c.before, c.after) AS text
 FROM step_change AS c
-LEFT JOIN (
-    SELECT
-        step, max(seconds) AS seconds, arg_max(time, seconds) AS time,
-        arg_max(source, seconds) AS source, arg_max(line, seconds) AS line
-    FROM rank_step_times
-    GROUP BY step
-) AS r ON c.step = r.step
+LEFT JOIN step_times AS r ON c.step = r.step
 WHERE c.ratio >= $least AND c.lasts AND NOT c.transient
 ORDER BY c.ratio DESC
 LIMIT 1

@@ -1,7 +1,7 @@
 /*---
 title = "What was not checked, in sentences"
 doc   = "Kinds of evidence that a run does not have, with what they would have shown. A run without a finding is healthy only as far as it was checked."
-reads = ["source", "rank_evidence", "losses", "memory_series", "run_summary"]
+reads = ["source", "rank_evidence", "loss_steps", "rank_progress", "memory_series", "run_summary"]
 [returns]
 run_id = "VARCHAR"
 sentence = "VARCHAR"
@@ -19,9 +19,13 @@ given.rank_evidence = """
 rank | log  | trace | dump
 0    | true | false | false
 """
-given.losses = """
-rank | step | loss
-0    | 1    | 3
+given.loss_steps = """
+step | loss
+1    | 3
+"""
+given.rank_progress = """
+rank | losses
+0    | 1
 """
 given.memory_series = """
 rank | kind     | step | bytes
@@ -47,9 +51,9 @@ given.rank_evidence = """
 rank | log  | trace | dump
 0    | true | true  | false
 """
-given.losses = """
-rank | step | loss
-     | 1    | 3
+given.loss_steps = """
+step | loss
+1    | 3
 """
 given.memory_series = "rank"
 expect = """
@@ -69,8 +73,8 @@ facts AS (
         r.run_id,
         EXISTS(SELECT 1 FROM rank_evidence AS e WHERE e.run_id = r.run_id AND e.trace) AS traces,
         EXISTS(SELECT 1 FROM source AS s WHERE s.run_id = r.run_id AND s.format IN ('torch_checkpoint', 'safetensors', 'dcp')) AS checkpoints,
-        (SELECT count(DISTINCT l.rank) FROM losses AS l WHERE l.run_id = r.run_id AND l.rank IS NOT NULL) AS loss_ranks,
-        EXISTS(SELECT 1 FROM losses AS l WHERE l.run_id = r.run_id) AS losses,
+        (SELECT count(*) FROM rank_progress AS p WHERE p.run_id = r.run_id AND p.losses > 0) AS loss_ranks,
+        EXISTS(SELECT 1 FROM loss_steps AS l WHERE l.run_id = r.run_id) AS losses,
         EXISTS(SELECT 1 FROM memory_series AS m WHERE m.run_id = r.run_id) AS memory,
         (SELECT max(s.world_size) FROM run_summary AS s WHERE s.name = r.run_id) AS world_size
     FROM runs AS r

@@ -1,6 +1,6 @@
 /*---
 title = "How far every rank got"
-doc   = "The last step that each rank itself printed, and where."
+doc   = "The last step that each rank itself printed, and where; how many losses it printed."
 keep = true
 reads = ["metrics"]
 [returns]
@@ -9,6 +9,7 @@ rank = "INTEGER"
 first_step = "BIGINT"
 last_step = "BIGINT"
 last_time = "BIGINT"
+losses = "BIGINT"
 source = "VARCHAR"
 line = "BIGINT"
 [[case]]
@@ -23,9 +24,9 @@ rank | step | name | value | line | time
      | 9    | loss | 3     | 8    |
 """
 expect = """
-rank | first_step | last_step | last_time | line
-0    | 1          | 2         | 21        | 5
-1    | 1          | 2         | 11        | 3
+rank | first_step | last_step | last_time | losses | line
+0    | 1          | 2         | 21        | 2      | 5
+1    | 1          | 2         | 11        | 2      | 3
 """
 ---*/
 WITH reached AS (
@@ -33,7 +34,8 @@ WITH reached AS (
         run_id, rank,
         min(step) AS first_step,
         max(step) AS last_step,
-        max(step) FILTER (WHERE time IS NOT NULL) AS stamped
+        max(step) FILTER (WHERE time IS NOT NULL) AS stamped,
+        count(*) FILTER (WHERE name = 'loss') AS losses
     FROM metrics
     WHERE rank IS NOT NULL AND step IS NOT NULL
     GROUP BY run_id, rank
@@ -55,7 +57,7 @@ prints AS (
     GROUP BY m.run_id, m.rank, m.step
 )
 
-SELECT r.run_id, r.rank, r.first_step, r.last_step, s.time AS last_time, p.source, p.line
+SELECT r.run_id, r.rank, r.first_step, r.last_step, s.time AS last_time, r.losses, p.source, p.line
 FROM reached AS r
 LEFT JOIN prints AS p ON r.run_id = p.run_id AND r.rank = p.rank AND r.last_step = p.step
 LEFT JOIN prints AS s ON r.run_id = s.run_id AND r.rank = s.rank AND r.stamped = s.step
