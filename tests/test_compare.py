@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections import Counter
 
 import jsonschema
@@ -265,3 +266,24 @@ def test_noise_of_few_runs_is_widened(store):
     """Student's t with two degrees of freedom over the normal quantile: 2.920 / 1.645."""
     found = noise(Session(store, ["plain", "plain_again", "plain_third"]))
     assert found["careful"] == pytest.approx(1.7751 * found["run_noise"], rel=1e-3)
+
+
+def test_twins_part_late_and_on_one_rank(tmp_path):
+    """Thousands of equal steps before: the place is found all the same, and every equal step is counted."""
+    rng = np.random.default_rng(15)
+    steps = {"seconds": quiet(16, n=4000), "loss": 3 + rng.random(4000)}
+    for name in ("one", "other"):
+        write_run(tmp_path / name, **steps)
+    log = tmp_path / "other" / "train_rank1.log"
+    lines = log.read_text().splitlines()
+    changed = [re.sub(r"loss=\d", "loss=7", line) if i >= 2500 else line for i, line in enumerate(lines)]
+    log.write_text("\n".join(changed) + "\n")
+    ingest({name: tmp_path / name for name in ("one", "other")}, tmp_path / "store")
+    session = Session(Store(tmp_path / "store"), ["one", "other"])
+    (row,) = session.rows("twin_divergence", before="one", after="other")
+    assert (row["twins"], row["step"], row["rank"], row["agreed_steps"]) == (True, 2501, 1, 2500)
+    apart = {r["step"]: r["difference"] for r in session.rows("twin_metrics", before="one", after="other")}
+    assert len(apart) == 4000
+    assert {apart[step] for step in range(1, 2501)} == {0.0}
+    assert apart[2501] == pytest.approx(7 - 3, abs=0.01)  # the first digit is 3 before, and a 7 stands in its place
+    assert apart[4000] == pytest.approx((7 - 3) / 2, abs=0.01)  # so late, the mean of both ranks is compared

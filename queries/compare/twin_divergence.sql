@@ -2,7 +2,7 @@
 title = "Whether two runs are twins, and where they part"
 doc   = """
 Twins are two runs of one job with equal settings, seed, data order and number of ranks: on deterministic hardware every printed loss and every shard is equal to the last bit. They are taken for twins when no setting that moves numbers differs and everything they print agrees to the last digit for the first steps. Then the first step at which a printed number parts, and the first checkpoint in which shards differ, locate a silent fault: when some shards differ while the others are still bit-equal, it was in those. It cannot say which of the two runs is the healthy one. Where they are no twins, the row says why and nothing else."""
-reads = ["twin_metric", "config", "run_summary", "checkpoint_shard", "checkpoint_tensor"]
+reads = ["twin_metric", "twin_block", "config", "run_summary", "checkpoint_shard", "checkpoint_tensor"]
 [params]
 before = { type = "VARCHAR", default = "before", doc = "Run before the fix." }
 after = { type = "VARCHAR", default = "after", doc = "Run after the fix." }
@@ -94,19 +94,30 @@ twins | why                                                                     
 false | no twins: what they print agrees for 0 steps from the first on, not 5 (seed or data order) |
 """
 [[case]]
-name = "equal to the end"
+name = "equal to the end: a block of five steps, two of them on another rank; then two steps, read as the runs have not all the same"
+given.twin_block = """
+run_id | rank | name | block | digest | steps
+before | 0    | loss | 0     | 7      | 7
+before | 1    | loss | 0     | 8      | 24
+before | 0    | lr   | 0     | 9      | 255
+after  | 0    | loss | 0     | 7      | 7
+after  | 1    | loss | 0     | 8      | 24
+after  | 0    | lr   | 0     | 9      | 255
+before | 0    | loss | 1     | 5      | 3
+after  | 0    | loss | 1     | 6      | 7
+"""
 given.twin_metric = """
 run_id | rank | step | name | value | text
-before | 0    | 1    | loss | 9     | 9.0
-before | 0    | 2    | loss | 8     | 8.0
-after  | 0    | 1    | loss | 9     | 9.0
-after  | 0    | 2    | loss | 8     | 8.0
-after  | 0    | 3    | loss | 7     | 7.0
+before | 0    | 64   | loss | 9     | 9.0
+before | 0    | 65   | loss | 8     | 8.0
+after  | 0    | 64   | loss | 9     | 9.0
+after  | 0    | 65   | loss | 8     | 8.0
+after  | 0    | 66   | loss | 7     | 7.0
 """
-params.agree = 2
+params.agree = 7
 expect = """
 twins | agreed_steps | step | tag | confidence | text
-true  | 2            |      |     |            | twins: every number that both print agrees to the last digit over 2 steps
+true  | 7            |      |     |            | twins: every number that both print agrees to the last digit over 7 steps
 """
 ---*/
 WITH joined AS (
@@ -114,7 +125,7 @@ WITH joined AS (
         b.rank, b.step, b.name, b.text AS before_text, a.text AS after_text, b.source, b.line,
         (b.text <> a.text AND b.value IS DISTINCT FROM a.value) AS parts
     FROM twin_metric AS b
-    INNER JOIN twin_metric AS a ON b.rank IS NOT DISTINCT FROM a.rank AND b.step = a.step AND b.name = a.name
+    INNER JOIN twin_metric AS a ON coalesce(b.rank, -1) = coalesce(a.rank, -1) AND b.step = a.step AND b.name = a.name
     WHERE b.run_id = $before AND a.run_id = $after
 ),
 
@@ -126,11 +137,33 @@ parting AS (
     LIMIT 1
 ),
 
-agreement AS (
-    SELECT
-        count(DISTINCT step) FILTER (WHERE step < coalesce((SELECT step FROM parting), step + 1)) AS steps
+read_steps AS (
+    SELECT count(DISTINCT step) AS steps
     FROM joined
-    WHERE name LIKE '%loss%' OR name LIKE '%grad_norm%' OR name LIKE '%perplexity%'
+    WHERE
+        step < coalesce((SELECT p.step FROM parting AS p), step + 1)
+        AND (name LIKE '%loss%' OR name LIKE '%grad_norm%' OR name LIKE '%perplexity%')
+),
+
+-- Blocks of steps in which both print the same were not read one by one.
+equal_blocks AS (
+    SELECT bit_count(bit_or(b.steps)) AS steps
+    FROM twin_block AS b
+    INNER JOIN twin_block AS a
+        ON
+            coalesce(b.rank, -1) = coalesce(a.rank, -1) AND b.name = a.name AND b.block = a.block
+            AND b.digest = a.digest
+    WHERE
+        b.run_id = $before AND a.run_id = $after
+        AND (b.name LIKE '%loss%' OR b.name LIKE '%grad_norm%' OR b.name LIKE '%perplexity%')
+        AND 64 * b.block < coalesce((SELECT p.step FROM parting AS p), 64 * b.block + 1)
+        AND b.block NOT IN (SELECT DISTINCT j.step // 64 FROM joined AS j)
+    GROUP BY b.block
+),
+
+agreement AS (
+    SELECT CAST(r.steps + coalesce((SELECT sum(e.steps) FROM equal_blocks AS e), 0) AS BIGINT) AS steps
+    FROM read_steps AS r
 ),
 
 -- A key can be stated several times; the set of its values is what is compared.

@@ -1,7 +1,7 @@
 /*---
 title = "How far two twin runs are apart, step by step"
-doc   = "The largest difference over ranks of each number that both runs print, 0 as long as they agree to the last digit."
-reads = ["twin_metric"]
+doc   = "The largest difference over ranks of each number that both runs print, 0 as long as they agree to the last digit. Steps that `twin_metric` does not read are equal before its first one; after it, the difference is that of the mean over ranks."
+reads = ["twin_metric", "metric_steps"]
 [params]
 before = { type = "VARCHAR", default = "before", doc = "Run before the fix." }
 after = { type = "VARCHAR", default = "after", doc = "Run after the fix." }
@@ -26,13 +26,53 @@ name | step | difference | rank
 loss | 1    | 0          | 0
 loss | 2    | 2          | 1
 """
+[[case]]
+name = "far behind the first differences the means are compared"
+given.twin_metric = """
+run_id | rank | step | name | value | text
+before | 0    | 90   | loss | 3     | 3
+after  | 0    | 90   | loss | 4     | 4
+"""
+given.metric_steps = """
+run_id | step | name | value
+before | 1    | loss | 9
+before | 90   | loss | 3
+before | 2000 | loss | 1
+after  | 1    | loss | 9.00001
+after  | 90   | loss | 4
+after  | 2000 | loss | 1.5
+"""
+expect = """
+name | step | difference | rank
+loss | 1    | 0          |
+loss | 90   | 1          | 0
+loss | 2000 | 0.5        |
+"""
 ---*/
-SELECT
-    b.name, b.step,
-    max(CASE WHEN b.text = a.text THEN 0.0 ELSE abs(b.value - a.value) END) AS difference,
-    arg_max(coalesce(b.rank, 0), CASE WHEN b.text = a.text THEN 0.0 ELSE abs(b.value - a.value) END) AS rank
-FROM twin_metric AS b
-INNER JOIN twin_metric AS a ON b.rank IS NOT DISTINCT FROM a.rank AND b.step = a.step AND b.name = a.name
-WHERE b.run_id = $before AND a.run_id = $after
-GROUP BY b.name, b.step
-ORDER BY b.name, b.step
+WITH near AS (
+    SELECT
+        b.name, b.step,
+        max(CASE WHEN b.text = a.text THEN 0.0 ELSE abs(b.value - a.value) END) AS difference,
+        arg_max(coalesce(b.rank, 0), CASE WHEN b.text = a.text THEN 0.0 ELSE abs(b.value - a.value) END) AS rank
+    FROM twin_metric AS b
+    INNER JOIN twin_metric AS a ON coalesce(b.rank, -1) = coalesce(a.rank, -1) AND b.step = a.step AND b.name = a.name
+    WHERE b.run_id = $before AND a.run_id = $after
+    GROUP BY b.name, b.step
+),
+
+far AS (
+    SELECT
+        b.name, b.step,
+        CASE
+            WHEN b.step > (SELECT min(n.step) FROM near AS n) THEN abs(b.value - a.value) ELSE 0.0
+        END AS difference,
+        CAST(NULL AS INTEGER) AS rank
+    FROM metric_steps AS b
+    INNER JOIN metric_steps AS a ON b.step = a.step AND b.name = a.name
+    WHERE b.run_id = $before AND a.run_id = $after AND b.step NOT IN (SELECT n.step FROM near AS n)
+)
+
+SELECT name, step, difference, rank FROM near
+UNION ALL
+SELECT name, step, difference, rank FROM far
+ORDER BY name, step
