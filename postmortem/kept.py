@@ -18,28 +18,14 @@ from postmortem.store import Store
 
 WORTH_ROWS = 2_000_000
 """Rows of metrics from which on computing the views takes longer than a second."""
-ROWS_AT_ONCE = 5_000_000
-"""Rows of metrics from which a view that groups them by rank and step is made at once: about half a GB of memory."""
 _FOLDER = "kept"
 
 
-def worth(store: Store, run: str) -> list[range]:
-    """Spans of steps, each with about `ROWS_AT_ONCE` rows of metrics, of a run whose views are kept; else none.
-
-    The footers of the parts state rows and steps; no part is read.
-    """
-    rows, marks = 0, [0]
-    for part in (store.path / run / "metric").glob("*.parquet"):
-        footer = pq.read_metadata(part)
-        rows += footer.num_rows
-        place = footer.schema.names.index("step")
-        found = (footer.row_group(group).column(place).statistics for group in range(footer.num_row_groups))
-        marks += [mark for each in found if each and each.has_min_max for mark in (each.min, each.max)]
-    if rows < WORTH_ROWS:
-        return []
-    low, high = min(marks), max(marks)
-    width = -(-(high - low + 1) * ROWS_AT_ONCE // rows)
-    return [range(first, min(first + width, high + 1)) for first in range(low, high + 1, width)]
+def worth(store: Store, run: str) -> bool:
+    """Whether the run has so many metrics that its views are kept."""
+    parts = (store.path / run / "metric").glob("*.parquet")
+    rows: int = sum(pq.read_metadata(part).num_rows for part in parts)
+    return rows >= WORTH_ROWS
 
 
 def state(store: Store, run: str) -> str:
@@ -70,12 +56,12 @@ def clear(store: Store, run: str, now: str) -> None:
         half.unlink()
 
 
-def write(store: Store, run: str, now: str, view: str, rows: Iterable[pa.Table]) -> None:
-    """Keep the rows of `view`, which come in pieces."""
+def write(store: Store, run: str, now: str, view: str, rows: pa.Table) -> None:
+    """Keep the rows of `view`."""
     path = store.path / run / _FOLDER / now / f"{view}.parquet"
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(".tmp")
-    pq.write_table(pa.concat_tables(rows), temporary, compression="zstd")
+    pq.write_table(rows, temporary, compression="zstd")
     temporary.replace(path)
 
 

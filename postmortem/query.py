@@ -88,13 +88,13 @@ def load(path: Path) -> Query:
 class Session:
     """One connection over some runs; the views of queries/views are made when a query needs them."""
 
-    def __init__(self, store: Store, runs: Sequence[str], steps: range | None = None) -> None:
+    def __init__(self, store: Store, runs: Sequence[str]) -> None:
         self.store = store
         self.runs = list(runs)
-        self.connection = store.connect(runs, steps)
+        self.connection = store.connect(runs)
         register(self.connection)
         self._made = set(schema.tables())
-        self._states = {} if steps else kept.states(store, runs)
+        self._states = kept.states(store, runs)
 
     def only(self, run: str) -> Session:
         """A session of its own on one of the runs."""
@@ -171,7 +171,7 @@ class Session:
 
 
 def keep(store: Store, run: str) -> None:
-    """Write the views with `keep` beside the tables of a large run, so that no later command computes them.
+    """Write the views with `keep = true` beside the tables of a large run, so that no later command computes them.
 
     Each row of such a view comes from one run alone and carries its run_id. What is kept is lost when the run is
     ingested with other content or a view changes; without it everything works, only later. Another ingest that holds
@@ -180,16 +180,12 @@ def keep(store: Store, run: str) -> None:
     with suppress(BusyError), lock(store.path / run):
         now = kept.state(store, run)
         kept.clear(store, run, now)
-        spans = kept.worth(store, run)
-        if not spans:
+        if not kept.worth(store, run):
             return
-        # First what is made piece by piece: other views read it.
-        views = sorted((q for q in queries().values() if q.header.get("keep")), key=lambda q: q.header["keep"] is True)
-        for view in views:
-            if not kept.files(store, {run: now}, view.name):
-                pieces = spans if view.header["keep"] == "steps" else [None]
-                made = (Session(store, [run], steps).view(view.name) for steps in pieces)
-                kept.write(store, run, now, view.name, made)
+        session = Session(store, [run])
+        for query in queries().values():
+            if query.header.get("keep") and not kept.files(store, {run: now}, query.name):
+                kept.write(store, run, now, query.name, session.view(query.name))
 
 
 def find(name: str) -> Query:

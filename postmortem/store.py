@@ -59,12 +59,8 @@ class Store:
         stated = json.loads((self.path / run / MANIFEST).read_text()).get("folder")
         return Path(stated) if isinstance(stated, str) else None
 
-    def connect(self, runs: Sequence[str], steps: range | None = None) -> duckdb.DuckDBPyConnection:
+    def connect(self, runs: Sequence[str]) -> duckdb.DuckDBPyConnection:
         """Open DuckDB in memory with one view per declared table, holding the rows of `runs` only.
-
-        Args:
-            runs: names of runs in the store.
-            steps: the steps whose metrics are there; None for all, and for rows without a step.
 
         Raises:
             StoreError: a run is not in the store, or another version of postmortem wrote it.
@@ -79,10 +75,7 @@ class Store:
             parts = [part for run in runs for part in sorted((self.path / run / name).glob("*.parquet"))]
             if parts:
                 columns = ", ".join(f'"{column.name}"' for column in table.columns)
-                some = f" WHERE step BETWEEN {steps[0]} AND {steps[-1]}" if steps and name == "metric" else ""
-                connection.execute(
-                    f'CREATE VIEW "{name}" AS SELECT {columns} FROM read_parquet([{quoted(parts)}]){some}'
-                )
+                connection.execute(f'CREATE VIEW "{name}" AS SELECT {columns} FROM read_parquet([{quoted(parts)}])')
             else:
                 connection.execute(table.ddl)
         return connection

@@ -1,6 +1,6 @@
 /*---
 title = "Losses of all ranks where the first one is not finite"
-doc   = "One row per rank that printed a loss at the step, and in the attempt, in which a loss of the run first was NaN or infinite. As in `losses`, the last value that a rank printed for a step counts."
+doc   = "One row per rank that printed a loss at the step, and in the attempt, in which a loss of the run first was NaN or infinite. The last value that a rank printed for a step counts."
 keep = true
 reads = ["metrics"]
 [returns]

@@ -1,8 +1,8 @@
 /*---
 title = "Loss of the job at each step"
-doc   = "One row per run and step: the median over ranks, the lowest rank's printed text and where it stands, how many values ranks printed (each attempt counts), and how many of them are not finite. `samples` is the axis of monitors that count samples."
-keep = "steps"
-reads = ["losses", "metric"]
+doc   = "One row per run and step: the mean over ranks of what is finite (of the last attempt that made the step), the lowest rank's last printed text and where it stands, how many values were printed in all attempts, and how many of them are not finite. `samples` is the axis of monitors that count samples."
+keep = true
+reads = ["metrics"]
 [returns]
 run_id = "VARCHAR"
 step = "BIGINT"
@@ -15,41 +15,66 @@ source = "VARCHAR"
 line = "BIGINT"
 time = "BIGINT"
 [[case]]
-name = "one of two ranks prints nan"
-given.losses = """
-rank | step | loss | text | line | time
-1    | 1    | NaN  | nan  | 5    | 10
-0    | 1    | 3    | 3.0  | 6    | 11
-0    | 2    | 2.5  | 2.5  | 7    | 12
-"""
-given.metric = """
-rank | step | name | samples
-0    | 2    | lr   | 64
+name = "one of two ranks prints nan; samples stand beside another metric; the last print's text"
+given.metrics = """
+rank | step | name | value | text | line | time | samples
+1    | 1    | loss | NaN   | nan  | 5    | 10   |
+0    | 1    | loss | 3     | 3.0  | 6    | 11   |
+0    | 2    | loss | 2     | 2.0  | 7    | 12   |
+0    | 2    | loss | 3     | 3.0  | 8    | 13   |
+1    | 2    | loss | 4     | 4.0  | 7    | 14   |
+0    | 2    | lr   | 1     | 1    | 9    | 13   | 64
+0    | 3    | lr   | 1     | 1    | 9    | 13   | 96
 """
 expect = """
 step | loss | text | printed | not_finite | samples | line | time
 1    | 3    | 3.0  | 2       | 1          |         | 6    | 10
-2    | 2.5  | 2.5  | 1       | 0          | 64      | 7    | 12
+2    | 3    | 3.0  | 3       | 0          | 64      | 8    | 12
+"""
+[[case]]
+name = "a step that was made again counts as it was made last; what is not finite stays so where nothing else is"
+given.metrics = """
+rank | attempt | step | name | value | text | line
+0    | 0       | 1    | loss | 9     | 9.0  | 1
+0    | 1       | 1    | loss | 5     | 5.0  | 2
+0    | 0       | 2    | loss | inf   | inf  | 3
+"""
+expect = """
+step | loss | text | printed | not_finite
+1    | 5    | 5.0  | 2       | 0
+2    | inf  | inf  | 1       | 1
 """
 ---*/
-WITH axis AS (
-    SELECT run_id, step, max(samples) AS samples
-    FROM metric
-    WHERE samples IS NOT NULL AND step IS NOT NULL
-    GROUP BY run_id, step
+-- A row per rank and step of a large run is more than memory holds, so nothing here groups by rank.
+WITH made AS (
+    SELECT
+        run_id, step, attempt,
+        avg(value) FILTER (WHERE name = 'loss' AND isfinite(value)) AS finite,
+        any_value(value) FILTER (WHERE name = 'loss') AS any_loss,
+        -- Lowest rank first, and its last line: ranks are far below 2^20, lines below 2^40.
+        arg_min(text, coalesce(rank, -1) * 1099511627776 - coalesce(line, 0)) FILTER (WHERE name = 'loss') AS text,
+        arg_min(source, coalesce(rank, -1) * 1099511627776 - coalesce(line, 0)) FILTER (WHERE name = 'loss') AS source,
+        arg_min(line, coalesce(rank, -1) * 1099511627776 - coalesce(line, 0)) FILTER (WHERE name = 'loss') AS line,
+        min(time) FILTER (WHERE name = 'loss') AS time,
+        count(*) FILTER (WHERE name = 'loss') AS printed,
+        count(*) FILTER (WHERE name = 'loss' AND NOT isfinite(value)) AS not_finite,
+        max(samples) AS samples
+    FROM metrics
+    WHERE step IS NOT NULL AND (name = 'loss' OR samples IS NOT NULL)
+    GROUP BY run_id, step, attempt
 )
 
 SELECT
-    l.run_id, l.step,
-    coalesce(median(l.loss) FILTER (WHERE isfinite(l.loss)), any_value(l.loss)) AS loss,
-    arg_min(l.text, coalesce(l.rank, -1)) AS text,
-    count(*) AS printed,
-    count(*) FILTER (WHERE NOT isfinite(l.loss)) AS not_finite,
-    any_value(a.samples) AS samples,
-    arg_min(l.source, coalesce(l.rank, -1)) AS source,
-    arg_min(l.line, coalesce(l.rank, -1)) AS line,
-    min(l.time) AS time
-FROM losses AS l
-LEFT JOIN axis AS a ON l.run_id = a.run_id AND l.step = a.step
-GROUP BY l.run_id, l.step
-ORDER BY l.run_id, l.step
+    run_id, step,
+    last(coalesce(finite, any_loss) ORDER BY attempt NULLS FIRST) FILTER (WHERE printed > 0) AS loss,
+    last(text ORDER BY attempt NULLS FIRST) FILTER (WHERE printed > 0) AS text,
+    CAST(sum(printed) AS BIGINT) AS printed,
+    CAST(sum(not_finite) AS BIGINT) AS not_finite,
+    max(samples) AS samples,
+    last(source ORDER BY attempt NULLS FIRST) FILTER (WHERE printed > 0) AS source,
+    last(line ORDER BY attempt NULLS FIRST) FILTER (WHERE printed > 0) AS line,
+    min(time) AS time
+FROM made
+GROUP BY run_id, step
+HAVING sum(printed) > 0
+ORDER BY run_id, step
