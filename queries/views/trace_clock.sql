@@ -89,7 +89,7 @@ WITH member AS (
     FROM (
         SELECT
             run_id, source, rank, host, "start",
-            clock IS NOT DISTINCT FROM 'relative' AS unanchored,
+            coalesce(clock = 'relative', FALSE) AS unanchored,
             CASE WHEN clock = 'relative' THEN source ELSE coalesce(host, 'rank ' || rank) END AS own
         FROM trace_file
     )
