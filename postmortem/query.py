@@ -281,7 +281,7 @@ def _columns(name: str) -> dict[str, str]:
     if table:
         return {column.name: schema.TYPES[column.type][1] for column in table.columns}
     view = queries().get(name)
-    if view is None or view.folder != "views":
+    if view is None or view.folder not in ("views", "findings") or view.params:
         raise DeclarationError(f"There is no table or view {name}.")
     return dict(view.returns)
 

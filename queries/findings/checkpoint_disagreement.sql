@@ -9,6 +9,7 @@ weight   = 3
 reads    = ["checkpoint_shard", "checkpoint_state", "checkpoint_parameter", "checkpoint_tensor"]
 summary  = "shards of checkpoint {tag} disagree: {text}"
 [returns]
+run_id = "VARCHAR"
 tag = "VARCHAR"
 rank = "INTEGER"
 culprit = "BOOLEAN"
@@ -266,7 +267,7 @@ counted AS (
 )
 
 SELECT
-    tag, rank, others IS NOT NULL AS culprit, key, value, others, source,
+    run_id, tag, rank, others IS NOT NULL AS culprit, key, value, others, source,
     source || ': ' || CASE key WHEN '' THEN 'the step' WHEN 'module' THEN 'the module' ELSE key END || ' is ' || left(value, 80)
     || coalesce(' where ' || holders || ' of ' || coalesce(files, holders + 1) || ' shards have ' || left(others, 80), ', and no majority agrees on another')
         AS text

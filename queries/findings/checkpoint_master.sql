@@ -9,6 +9,7 @@ weight   = 2
 reads    = ["checkpoint_shard", "checkpoint_tensor", "checkpoint_parameter", "checkpoint_tag"]
 summary  = "weights and master weights of checkpoint {tag} disagree: {text}"
 [returns]
+run_id = "VARCHAR"
 tag = "VARCHAR"
 name = "VARCHAR"
 shard_rank = "INTEGER"
@@ -152,7 +153,7 @@ blamed AS (
 )
 
 SELECT
-    judged.tag, judged.name,
+    judged.run_id, judged.tag, judged.name,
     coalesce(blamed.rank, CASE WHEN judged.files = 1 THEN judged.rank END) AS shard_rank,
     coalesce(blamed.source, judged.model) AS source,
     judged.name || ' in ' || judged.model || ' is not the rounded master copy in '

@@ -9,6 +9,7 @@ weight   = 3
 reads    = ["checkpoint_group", "checkpoint_parameter", "checkpoint_shard", "checkpoint_tag", "checkpoint_tensor"]
 summary  = "partitions of checkpoint {tag} do not add up: {text}"
 [returns]
+run_id = "VARCHAR"
 tag = "VARCHAR"
 shard_rank = "INTEGER"
 group = "INTEGER"
@@ -285,7 +286,7 @@ universal AS (
 
 named AS (
     SELECT
-        pieced.tag, CASE WHEN pieced.files = 1 THEN pieced.rank END AS shard_rank,
+        pieced.run_id, pieced.tag, CASE WHEN pieced.files = 1 THEN pieced.rank END AS shard_rank,
         CASE WHEN pieced.files = 1 THEN pieced.source ELSE pieced.checkpoint END AS source,
         'the pieces of ' || pieced.name || ' hold ' || pieced.numel || ' elements, its shape makes ' || shaped.numel AS problem
     FROM pieced
@@ -296,7 +297,7 @@ named AS (
     WHERE pieced.numel <> shaped.numel
     UNION ALL
     SELECT
-        tag, NULL, source,
+        run_id, tag, NULL, source,
         CASE
             WHEN lost IS NOT NULL THEN 'the module lacks ' || lost || ', which param_shapes states'
             ELSE other || ' is not of the shape that param_shapes states'
@@ -305,7 +306,7 @@ named AS (
     WHERE wrong > 0 AND 2 * wrong < parameters AND there > 0
     UNION ALL
     SELECT
-        universal.tag, NULL, universal.source,
+        universal.run_id, universal.tag, NULL, universal.source,
         universal.name || ' has ' || universal.numel || ' elements where '
         || CASE
             WHEN universal.numel <> shaped.numel THEN 'its shape makes ' || shaped.numel
@@ -337,13 +338,13 @@ totals AS (
         END
 )
 
-SELECT tag, shard_rank, "group", source, source || ', group ' || "group" || ': ' || problem AS text
+SELECT run_id, tag, shard_rank, "group", source, source || ', group ' || "group" || ': ' || problem AS text
 FROM local
 WHERE problem IS NOT NULL
 UNION ALL
-SELECT tag, NULL, NULL, checkpoint, checkpoint || ': ' || problem
+SELECT run_id, tag, NULL, NULL, checkpoint, checkpoint || ': ' || problem
 FROM totals
 UNION ALL
-SELECT tag, shard_rank, NULL, source, source || ': ' || problem
+SELECT run_id, tag, shard_rank, NULL, source, source || ': ' || problem
 FROM named
 ORDER BY source, "group", text

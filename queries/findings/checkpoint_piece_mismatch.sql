@@ -9,6 +9,7 @@ weight   = 3
 reads    = ["checkpoint_piece", "checkpoint_parameter", "checkpoint_shard", "checkpoint_tensor"]
 summary  = "{n} tensor(s) of a checkpoint do not fit its index: {text}"
 [returns]
+run_id = "VARCHAR"
 tag = "VARCHAR"
 shard_rank = "INTEGER"
 name = "VARCHAR"
@@ -78,19 +79,19 @@ indexed AS (
 )
 
 SELECT
-    tag, NULL AS shard_rank, name, stated_by AS source, NULL AS "offset", NULL AS "end",
+    run_id, tag, NULL AS shard_rank, name, stated_by AS source, NULL AS "offset", NULL AS "end",
     'the pieces of ' || name || ' in ' || stated_by || ' hold ' || held || ' elements, its shape makes ' || CAST(wanted AS BIGINT) AS text
 FROM covered
 WHERE held <> wanted
 UNION ALL
 SELECT
-    tag, rank, name, coalesce(source, stated_by), "offset", "end",
+    run_id, tag, rank, name, coalesce(source, stated_by), "offset", "end",
     'the piece of ' || name || ' at ' || CAST(origin AS VARCHAR) || ' in ' || coalesce(source, stated_by) || ' ' || problem
 FROM checkpoint_piece
 WHERE problem IS NOT NULL
 UNION ALL
 SELECT
-    shard.tag, NULL, min(indexed.name), shard.source, NULL, NULL,
+    shard.run_id, shard.tag, NULL, min(indexed.name), shard.source, NULL, NULL,
     shard.source || ' does not hold ' || min(indexed.name)
     || CASE WHEN count(*) > 1 THEN ' and ' || count(*) - 1 || ' more' ELSE '' END || ', which ' || indexed.stated_by || ' says it does'
 FROM indexed
@@ -98,5 +99,5 @@ INNER JOIN checkpoint_shard AS shard ON indexed.run_id = shard.run_id AND indexe
 ANTI JOIN checkpoint_tensor AS tensor
     ON indexed.run_id = tensor.run_id AND indexed.file = tensor.source AND indexed.name = tensor.path
 WHERE shard.status = 'complete'
-GROUP BY shard.tag, shard.source, indexed.stated_by
+GROUP BY shard.run_id, shard.tag, shard.source, indexed.stated_by
 ORDER BY source, name

@@ -9,6 +9,7 @@ weight   = 3
 reads    = ["checkpoint_shard", "checkpoint_tensor", "checkpoint_state"]
 summary  = "replicas differ in checkpoint {tag}: {text}"
 [returns]
+run_id = "VARCHAR"
 tag = "VARCHAR"
 rank = "INTEGER"
 culprit = "BOOLEAN"
@@ -114,7 +115,7 @@ judged AS (
 )
 
 SELECT
-    tag, rank, decided AS culprit, name, "offset", "offset" + bytes AS "end", source,
+    run_id, tag, rank, decided AS culprit, name, "offset", "offset" + bytes AS "end", source,
     source || ': ' || name || ' differs from '
     || CASE
         WHEN decided THEN (files - agreeing) || ' of ' || files || ' copies'

@@ -9,6 +9,7 @@ weight   = 3
 reads    = ["checkpoint_shard", "checkpoint_state", "checkpoint_piece"]
 summary  = "checkpoint {tag} mixes generations: {text}"
 [returns]
+run_id = "VARCHAR"
 tag = "VARCHAR"
 shard_rank = "INTEGER"
 step = "BIGINT"
@@ -128,14 +129,14 @@ stepped AS (
 
 trainer AS (
     SELECT
-        source, TRY_CAST(value AS BIGINT) AS step,
+        run_id, source, TRY_CAST(value AS BIGINT) AS step,
         regexp_extract(source, '(?:^|/)checkpoint-(\d+)/trainer_state\.json$', 1) AS named
     FROM checkpoint_state
     WHERE key = 'trainer_state.global_step'
 )
 
 SELECT
-    shard.tag, shard.rank AS shard_rank, shard.global_steps AS step, shard.source,
+    shard.run_id, shard.tag, shard.rank AS shard_rank, shard.global_steps AS step, shard.source,
     shard.source || ' is of step ' || shard.global_steps || ', the checkpoint of step ' || shard.tag_step AS text
 FROM checkpoint_shard AS shard
 INNER JOIN rule ON shard.run_id = rule.run_id AND shard.root = rule.root
@@ -144,7 +145,7 @@ WHERE
     AND regexp_matches(shard.tag, '^(global_step|iter_)\d+$')
 UNION ALL
 SELECT
-    shard.tag, shard.rank, shard.optimizer_step, shard.source,
+    shard.run_id, shard.tag, shard.rank, shard.optimizer_step, shard.source,
     shard.source || ' has optimizer step ' || shard.optimizer_step
     || ', the others ' || expected.wanted
 FROM checkpoint_shard AS shard
@@ -152,7 +153,7 @@ INNER JOIN expected ON shard.run_id = expected.run_id AND shard.checkpoint = exp
 WHERE expected.met AND shard.optimizer_step <> expected.wanted
 UNION ALL
 SELECT
-    tag, rank, step, source,
+    run_id, tag, rank, step, source,
     source || ' has optimizer step ' || step
     || CASE
         WHEN ruled AND step <> tag_step THEN ', the checkpoint is of step ' || tag_step
@@ -165,7 +166,7 @@ WHERE
     AND CASE WHEN ruled AND tag_step IS NOT NULL THEN step <> tag_step ELSE agreeing < files AND 2 * agreeing <= files END
 UNION ALL
 SELECT
-    'checkpoint-' || named, NULL, step, source, source || ' is of step ' || step || ', the checkpoint of step ' || named
+    run_id, 'checkpoint-' || named, NULL, step, source, source || ' is of step ' || step || ', the checkpoint of step ' || named
 FROM trainer
 WHERE step <> TRY_CAST(named AS BIGINT)
 ORDER BY source

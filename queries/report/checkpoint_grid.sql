@@ -1,7 +1,7 @@
 /*---
 title = "Ranks by checkpoint: whole, damaged, missing or differing"
-doc   = "One row per file that a checkpoint should hold; of universal checkpoints only those parameters that are not whole. state: complete, damaged (also truncated, empty, refused, foreign, unreadable), missing, disagrees (its structure is whole but it contradicts its name or its peers) or not finite (it holds NaN or infinities). The byte range is that of the first defect. whole: the checkpoint is complete; resume: it is the newest of its folder that is complete and beyond doubt (see checkpoint_tag); named: a tag file points to it."
-reads = ["checkpoint_tag", "checkpoint_shard", "checkpoint_absent", "checkpoint_tensor"]
+doc   = "One row per file that a checkpoint should hold; of universal checkpoints only those parameters that are not whole. state: complete, damaged (also truncated, empty, refused, foreign, unreadable), missing, disagrees (its structure is whole but it contradicts its name or its peers) or not finite (it holds NaN or infinities). The byte range is that of the first defect. whole: the checkpoint is complete; resume: it is the newest of its folder that is complete and beyond doubt (see checkpoint_doubt); named: a tag file points to it."
+reads = ["checkpoint_tag", "checkpoint_doubt", "checkpoint_shard", "checkpoint_absent", "checkpoint_tensor"]
 [returns]
 run_id = "VARCHAR"
 root = "VARCHAR"
@@ -50,13 +50,19 @@ t   | optimizer   | 1  | 1    | damaged    | b      | 5      | truncated: cut   
 t   | optimizer   | 2  | 2    | missing    |        |        | not there                    | false | false  | true
 """
 ---*/
-WITH tags AS (
+WITH trusted AS (
+    SELECT tag.* REPLACE (coalesce(d.doubt, tag.doubt) AS doubt)
+    FROM checkpoint_tag AS tag
+    LEFT JOIN checkpoint_doubt AS d ON tag.run_id = d.run_id AND tag.checkpoint = d.checkpoint
+),
+
+tags AS (
     SELECT
         run_id, checkpoint, root, tag, step, width, parallel, optimizers, models, zero_stage, complete AS whole, named,
         complete AND doubt IS NULL AND row_number() OVER (
             PARTITION BY run_id, root, complete AND doubt IS NULL ORDER BY step DESC NULLS LAST, tag DESC
         ) = 1 AS resume
-    FROM checkpoint_tag
+    FROM trusted
 ),
 
 grid AS (
