@@ -86,6 +86,7 @@ class Pattern:
         captures: names of its groups.
         emit: what it turns into; empty where keeping the line is enough.
         attempt: a match starts the next attempt of the job.
+        states_attempt: the first group of the regex is the number of the attempt that starts, as the launcher counts.
         exact: the regex, or `pairs` of what is emitted, asks for certain digits.
     """
 
@@ -98,6 +99,7 @@ class Pattern:
     emit: tuple[Emit, ...]
     samples: tuple[Sample, ...]
     attempt: bool
+    states_attempt: bool
     exact: bool
 
 
@@ -156,6 +158,7 @@ def _pattern(file: str, raw: Mapping[str, Any]) -> Pattern:
         emit=emit,
         samples=tuple(_sample(s) for s in raw.get("sample", [])),
         attempt=raw.get("attempt", False),
+        states_attempt=raw.get("states_attempt", False),
         exact=any(map(names_digits, [regex, *(e.pairs for e in emit)])),
     )
 

@@ -197,6 +197,17 @@ def test_restarts_in_one_file_are_attempts(tmp_path):
     assert [(r["attempt"], r["value"]) for r in rows["metric"]] == [(0, 1.0), (1, 2.0)]
 
 
+def test_restarts_by_the_agents_of_two_nodes_count_once(tmp_path):
+    def said(count: int) -> str:
+        stamp = "I1202 07:41:41.149000 28622 torch/distributed/elastic/agent/server/api.py:525] "
+        return f"{stamp}[default] Rendezvous complete for workers. Result:\n  restart_count={count}\n  group_rank=0\n"
+
+    step = "[rank 0] step 1: loss={}\n"
+    data = said(0) * 2 + step.format(1.0) + said(1) * 2 + step.format(2.0) + said(2) + said(1) + step.format(3.0)
+    rows, _ = read(tmp_path, data.encode())
+    assert [(r["attempt"], r["value"]) for r in rows["metric"]] == [(0, 1.0), (1, 2.0), (2, 3.0)]
+
+
 FORMS = {
     "plain": lambda _rank, line: line,
     "pdsh": lambda rank, line: f"node{rank // 2}: {line}",

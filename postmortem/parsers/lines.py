@@ -188,15 +188,21 @@ class _Reader:
         )
 
     def _attempts(self, lines: pl.DataFrame, found: list[_match.Match]) -> pl.DataFrame:
-        """Count the starts of the job in this file; the first belongs to the attempt that is running."""
+        """Count the starts of the job in this file; the first belongs to the attempt that is running.
+
+        Where launchers of several nodes write into one file, each states the number of the start: it counts once.
+        """
         starts = np.concatenate([np.empty(0, np.int64), *(match.at for match in found if match.pattern.attempt)])
-        if not len(starts):
+        stated = [_stated(match, lines) for match in found if match.pattern.states_attempt]
+        if not len(starts) and not stated:
             return lines
-        marks = np.zeros(lines.height, np.int32)
+        marks = np.zeros(lines.height, np.int64)
         marks[starts] = 1
-        count = self.attempt + np.cumsum(marks) - (0 if self.started else 1)
-        count = np.maximum(count, self.attempt)
-        self.started, self.attempt = True, int(count[-1])
+        count = self.attempt + np.cumsum(marks) - (0 if self.started or not len(starts) else 1)
+        for at, number in stated:
+            np.maximum.at(count, at, number)
+        count = np.maximum.accumulate(np.maximum(count, self.attempt))
+        self.started, self.attempt = self.started or bool(len(starts)), int(count[-1])
         return lines.with_columns(attempt=pl.Series(count, dtype=pl.Int32))
 
     def _new_writers(self, lines: pl.DataFrame) -> pl.DataFrame:
@@ -240,6 +246,12 @@ class _Reader:
             yield Batch(table, _columns(frame, table))
         if carried is not None:
             self.steps = carried.group_by("rank").last().select(carried.columns)
+
+
+def _stated(match: _match.Match, lines: pl.DataFrame) -> tuple[Ints, Ints]:
+    """Rows of the records that number an attempt, and the numbers."""
+    numbers = lines["text"][match.at].str.extract(match.pattern.regex, 1).cast(pl.Int64)
+    return match.at, numbers.to_numpy()
 
 
 def _stamps(data: bytes, begins: Ints, forms: pl.DataFrame, of: Ints) -> tuple[_shapes.Texts, pl.Series]:

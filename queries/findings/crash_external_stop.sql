@@ -107,6 +107,6 @@ WHERE
         SELECT 1 FROM events AS o
         WHERE
             (o.role = 'root' AND o.kind <> 'external_stop') OR (o.kind = 'exit' AND o.code = 0)
-            OR (e.name IS NULL AND o.kind = 'exit' AND o.role = 'symptom' AND o.code NOT IN (-15, 143, -9, 137, -2, 130))
+            OR (e.name IS NULL AND o.kind = 'exit' AND o.role = 'symptom' AND o.code NOT IN (-15, 143, -9, 137, -2, 130, -10, 138, -12, 140))
     )
 ORDER BY e.time NULLS LAST, e.source, e.line

@@ -52,6 +52,21 @@ name | world_size | hosts | end
 run  | 8          | ['a', 'b'] | stopped
 """
 [[case]]
+name = "the scheduler's limit, and the exit code of the signal it sent"
+given.source = """
+status | format
+read   | lines
+"""
+given.events = """
+kind          | role    | code | name
+external_stop | root    |      | RUNLIMIT
+exit          | symptom | 140  |
+"""
+expect = """
+name | end
+run  | stopped
+"""
+[[case]]
 name = "an error that was caught: both processes ended well"
 given.source = """
 status | format
@@ -140,7 +155,9 @@ ends AS (
         run_id,
         bool_or(kind = 'external_stop') AS stopped,
         bool_or(role = 'root' AND kind <> 'external_stop') AS erred,
-        bool_or(kind = 'exit' AND code <> 0 AND role <> 'cascade') AS failed,
+        bool_or(kind = 'exit' AND code NOT IN (0, -2, 130, -9, 137, -10, 138, -12, 140, -15, 143) AND role <> 'cascade') AS failed,
+        -- SIGINT, SIGKILL, SIGTERM, and the two signals by which schedulers (Slurm's --signal, LSF at a limit) end a job.
+        bool_or(kind = 'exit' AND code IN (-2, 130, -9, 137, -10, 138, -12, 140, -15, 143) AND role <> 'cascade') AS signalled,
         count(*) FILTER (WHERE kind = 'exit' AND code = 0) AS well
     FROM events
     GROUP BY run_id
@@ -156,7 +173,7 @@ SELECT
     greatest(steps.ended, lines.ended) AS ended,
     CASE
         -- An error that a process outlived was caught: where all ended well, none failed.
-        WHEN ends.failed OR (ends.erred AND ends.well < coalesce(sizes.world_size, 1 << 30)) THEN 'failed'
+        WHEN ends.failed OR (ends.signalled AND NOT ends.stopped) OR (ends.erred AND ends.well < coalesce(sizes.world_size, 1 << 30)) THEN 'failed'
         WHEN ends.stopped THEN 'stopped'
         WHEN ends.well > 0 THEN 'completed'
         ELSE 'unknown'
