@@ -146,6 +146,8 @@ class Session:
         unknown = params.keys() - query.params.keys()
         if unknown:
             raise PostmortemError(f"The query {query.name} has no parameter {', '.join(sorted(unknown))}.")
+        if query.folder == "views":
+            return self.view(query.name)
         self.need(query.reads)
         values = {key: params.get(key, spec.get("default")) for key, spec in query.params.items()}
         return self.connection.sql(query.sql, params=values or None).to_arrow_table()

@@ -80,7 +80,9 @@ WITH stop AS (
 stamps AS (
     SELECT step, max(time) AS time, arg_max(source, time) AS source, arg_max(line, time) AS line
     FROM metrics
-    WHERE step IS NOT NULL AND time IS NOT NULL
+    WHERE
+        step IS NOT NULL AND time IS NOT NULL
+        AND run_id IN (SELECT e.run_id FROM events AS e WHERE e.kind = 'external_stop')
     GROUP BY step
 ),
 

@@ -4,7 +4,7 @@ doc      = "A lasting change of the job's step time (max over ranks), found by c
 fault    = "throughput"
 severity = "fault"
 weight   = 1
-reads    = ["step_change", "step_times"]
+reads    = ["step_change", "metrics", "rank_step_times"]
 summary  = "a step takes {after} s from step {step} on, {ratio} times the {before} s before"
 [params]
 least = { type = "DOUBLE", default = 1.05, doc = "Ratio of step times under which a change is not worth a fault." }
@@ -41,13 +41,38 @@ expect = """
 step
 """
 ---*/
+WITH worst AS (
+    SELECT step, before, after, ratio
+    FROM step_change
+    WHERE ratio >= $least AND lasts AND NOT transient
+    ORDER BY ratio DESC
+    LIMIT 1
+),
+
+-- Printed times come straight from the metrics, so that of a large run one step is read and not all of them.
+places AS (
+    SELECT m.step, m.value AS seconds, m.time, m.source, m.line
+    FROM metrics AS m
+    INNER JOIN worst AS w ON m.step = w.step
+    WHERE m.name = 'step_time' AND isfinite(m.value)
+    UNION ALL
+    SELECT r.step, r.seconds, r.time, r.source, r.line
+    FROM rank_step_times AS r
+    INNER JOIN worst AS w ON r.step = w.step
+    WHERE r.origin <> 'printed'
+),
+
+slowest AS (
+    SELECT step, seconds, time, source, line
+    FROM places
+    ORDER BY seconds DESC, source, line
+    LIMIT 1
+)
+
 SELECT
     CAST(NULL AS INTEGER) AS rank,
-    c.step, c.before, c.after, c.ratio,
-    r.time, r.source, r.line,
-    printf('step %d: %.4g s (typically %.4g s before, %.4g s from here on)', c.step, r.seconds, c.before, c.after) AS text
-FROM step_change AS c
-LEFT JOIN step_times AS r ON c.step = r.step
-WHERE c.ratio >= $least AND c.lasts AND NOT c.transient
-ORDER BY c.ratio DESC
-LIMIT 1
+    w.step, w.before, w.after, w.ratio,
+    s.time, s.source, s.line,
+    printf('step %d: %.4g s (typically %.4g s before, %.4g s from here on)', w.step, s.seconds, w.before, w.after) AS text
+FROM worst AS w
+LEFT JOIN slowest AS s ON w.step = s.step

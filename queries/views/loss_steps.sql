@@ -49,32 +49,39 @@ step | loss | text | printed | not_finite
 WITH made AS (
     SELECT
         run_id, step, attempt,
-        avg(value) FILTER (WHERE name = 'loss' AND isfinite(value)) AS finite,
-        any_value(value) FILTER (WHERE name = 'loss') AS any_loss,
+        coalesce(avg(value) FILTER (WHERE isfinite(value)), any_value(value)) AS loss,
         -- Lowest rank first, and its last line: ranks are far below 2^20, lines below 2^40.
-        arg_min(text, coalesce(rank, -1) * 1099511627776 - coalesce(line, 0)) FILTER (WHERE name = 'loss') AS text,
-        arg_min(source, coalesce(rank, -1) * 1099511627776 - coalesce(line, 0)) FILTER (WHERE name = 'loss') AS source,
-        arg_min(line, coalesce(rank, -1) * 1099511627776 - coalesce(line, 0)) FILTER (WHERE name = 'loss') AS line,
-        min(time) FILTER (WHERE name = 'loss') AS time,
-        count(*) FILTER (WHERE name = 'loss') AS printed,
-        count(*) FILTER (WHERE name = 'loss' AND NOT isfinite(value)) AS not_finite,
-        max(samples) AS samples
+        arg_min({'text': text, 'source': source, 'line': line}, coalesce(rank, -1) * 1099511627776 - coalesce(line, 0)) AS place,
+        min(time) AS time,
+        count(*) AS printed,
+        count(*) FILTER (WHERE NOT isfinite(value)) AS not_finite
     FROM metrics
-    WHERE step IS NOT NULL AND (name = 'loss' OR samples IS NOT NULL)
+    WHERE name = 'loss' AND step IS NOT NULL
     GROUP BY run_id, step, attempt
+),
+
+axis AS (
+    SELECT run_id, step, max(samples) AS samples
+    FROM metrics
+    WHERE samples IS NOT NULL AND step IS NOT NULL
+    GROUP BY run_id, step
+),
+
+finished AS (
+    SELECT
+        run_id, step,
+        arg_max(loss, coalesce(attempt, -1)) AS loss,
+        arg_max(place, coalesce(attempt, -1)) AS place,
+        CAST(sum(printed) AS BIGINT) AS printed,
+        CAST(sum(not_finite) AS BIGINT) AS not_finite,
+        min(time) AS time
+    FROM made
+    GROUP BY run_id, step
 )
 
 SELECT
-    run_id, step,
-    last(coalesce(finite, any_loss) ORDER BY attempt NULLS FIRST) FILTER (WHERE printed > 0) AS loss,
-    last(text ORDER BY attempt NULLS FIRST) FILTER (WHERE printed > 0) AS text,
-    CAST(sum(printed) AS BIGINT) AS printed,
-    CAST(sum(not_finite) AS BIGINT) AS not_finite,
-    max(samples) AS samples,
-    last(source ORDER BY attempt NULLS FIRST) FILTER (WHERE printed > 0) AS source,
-    last(line ORDER BY attempt NULLS FIRST) FILTER (WHERE printed > 0) AS line,
-    min(time) AS time
-FROM made
-GROUP BY run_id, step
-HAVING sum(printed) > 0
-ORDER BY run_id, step
+    f.run_id, f.step, f.loss, f.place.text AS text, f.printed, f.not_finite, a.samples,
+    f.place.source AS source, f.place.line AS line, f.time
+FROM finished AS f
+LEFT JOIN axis AS a ON f.run_id = a.run_id AND f.step = a.step
+ORDER BY f.run_id, f.step

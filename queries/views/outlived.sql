@@ -34,7 +34,11 @@ log    | 50   | 0
 """
 ---*/
 WITH reached AS (
-    SELECT run_id, source, attempt, rank, max(step) AS last_step FROM metrics WHERE step IS NOT NULL GROUP BY ALL
+    SELECT run_id, source, attempt, rank, max(step) AS last_step
+    FROM metrics
+    -- Most runs have no such event, and then nothing is read.
+    WHERE step IS NOT NULL AND source IN (SELECT e.source FROM events AS e WHERE e.kind IN ('exception', 'oom'))
+    GROUP BY ALL
 )
 
 SELECT e.run_id, e.source, e.line, e.part, max(r.last_step - e.after_step) AS steps

@@ -1,6 +1,7 @@
 /*---
 title = "Steps that are no ordinary ones"
 doc   = "Steps at which a checkpoint was written, an evaluation ran or a restart began, and the step after each (its time may hold the work); steps under the profiler and the two after them (the profiler counts from 0, and its last step is written out in the next), unless it was on for half of the run or more. They are set aside where typical step times are compared, and shown."
+keep = true
 reads = ["event", "metric", "trace_step"]
 [returns]
 run_id = "VARCHAR"
