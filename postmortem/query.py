@@ -177,7 +177,7 @@ def keep(store: Store, run: str) -> None:
 
     Each row of such a view comes from one run alone and carries its run_id. What is kept is lost when the run is
     ingested with other content or a view changes; without it everything works, only later. Another ingest that holds
-    the run keeps its views itself. Two ingests of one run keep equal rows, but for the last digit of a mean.
+    the run keeps its views itself.
     """
     with suppress(BusyError), lock(store.path / run):
         now = kept.state(store, run)

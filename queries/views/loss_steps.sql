@@ -49,9 +49,13 @@ step | loss | text | printed | not_finite
 WITH made AS (
     SELECT
         run_id, step, attempt,
-        coalesce(avg(value) FILTER (WHERE isfinite(value)), any_value(value)) AS loss,
+        -- Twelve digits: the last ones of a sum depend on the order of its terms, and twins are to be equal.
+        coalesce(CAST(printf('%.12g', avg(value) FILTER (WHERE isfinite(value))) AS DOUBLE), any_value(value)) AS loss,
         -- Lowest rank first, and its last line: ranks are far below 2^20, lines below 2^40.
-        arg_min({'text': text, 'source': source, 'line': line}, coalesce(rank, -1) * 1099511627776 - coalesce(line, 0)) AS place,
+        arg_min(
+            struct_pack("text" := text, "source" := source, line := line),
+            coalesce(rank, -1) * 1099511627776 - coalesce(line, 0)
+        ) AS place,
         min(time) AS time,
         count(*) AS printed,
         count(*) FILTER (WHERE NOT isfinite(value)) AS not_finite

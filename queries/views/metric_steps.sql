@@ -26,7 +26,8 @@ loss | 2    | 9
 loss | 3    | 1
 """
 ---*/
-SELECT run_id, name, step, avg(value) AS value
+-- Twelve digits: the last ones of a sum depend on the order of its terms, and twins are to be equal.
+SELECT run_id, name, step, CAST(printf('%.12g', avg(value)) AS DOUBLE) AS value
 FROM metric
 WHERE name IN ('loss', 'grad_norm') AND isfinite(value) AND step IS NOT NULL
 GROUP BY run_id, name, step
