@@ -87,6 +87,7 @@ class Pattern:
         emit: what it turns into; empty where keeping the line is enough.
         attempt: a match starts the next attempt of the job.
         states_attempt: the first group of the regex is the number of the attempt that starts, as the launcher counts.
+        process_start: a process writes it once, when it starts: after steps in the same file the job was started again.
         exact: the regex, or `pairs` of what is emitted, asks for certain digits.
     """
 
@@ -100,6 +101,7 @@ class Pattern:
     samples: tuple[Sample, ...]
     attempt: bool
     states_attempt: bool
+    process_start: bool
     exact: bool
 
 
@@ -159,6 +161,7 @@ def _pattern(file: str, raw: Mapping[str, Any]) -> Pattern:
         samples=tuple(_sample(s) for s in raw.get("sample", [])),
         attempt=raw.get("attempt", False),
         states_attempt=raw.get("states_attempt", False),
+        process_start=raw.get("process_start", False),
         exact=any(map(names_digits, [regex, *(e.pairs for e in emit)])),
     )
 

@@ -208,6 +208,27 @@ def test_restarts_by_the_agents_of_two_nodes_count_once(tmp_path):
     assert [(r["attempt"], r["value"]) for r in rows["metric"]] == [(0, 1.0), (1, 2.0), (2, 3.0)]
 
 
+def test_a_process_that_starts_after_steps_is_the_next_attempt(tmp_path):
+    """No launcher speaks here. Engines of one process, and ranks that start side by side, are no restart."""
+    start = "[2026-12-02 07:38:43,745] [INFO] [comm.py:690:init_distributed] Initializing TorchBackend in DeepSpeed with backend nccl\n"
+    step = "[rank 0] step {}: loss={}\n"
+    data = start * 3 + step.format(1, 1.0) + step.format(2, 2.0) + start * 3 + step.format(2, 3.0) + "other\n" + start
+    rows, _ = read(tmp_path, data.encode())
+    assert [(r["attempt"], r["value"]) for r in rows["metric"]] == [(0, 1.0), (0, 2.0), (1, 3.0)]
+    assert rows["line"][-1]["attempt"] == 2
+
+
+def test_an_agent_and_the_processes_it_starts_speak_of_one_restart(tmp_path):
+    agent = (
+        "I1202 07:41:41.149000 28622 torch/distributed/elastic/agent/server/api.py:525] [default] Rendezvous complete "
+        "for workers. Result:\n  restart_count={}\n"
+    )
+    start = "[2026-12-02 07:38:43,745] [INFO] [comm.py:690:init_distributed] Initializing TorchBackend in DeepSpeed with backend nccl\n"
+    run = agent + start + "[rank 0] step 1: loss=1.0\n"
+    rows, _ = read(tmp_path, "".join(run.format(count) for count in range(3)).encode())
+    assert [r["attempt"] for r in rows["metric"]] == [0, 1, 2]
+
+
 FORMS = {
     "plain": lambda _rank, line: line,
     "pdsh": lambda rank, line: f"node{rank // 2}: {line}",

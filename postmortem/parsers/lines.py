@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 
 from postmortem import schema
+from postmortem.formats import Pattern
 from postmortem.parsers import (
     _blocks,
     _emit,
@@ -117,6 +118,7 @@ class _Reader:
         self.rank, self.local_rank, self.host = source.rank, source.local_rank, source.host
         self.attempt = _names.attempt_from_name(source.path) or 0
         self.started = False
+        self.worked = False
         self.forms = _forms.Forms()
         self.clock = _times.Clock()
         self.machines = _blocks.Machines()
@@ -192,18 +194,33 @@ class _Reader:
 
         Where launchers of several nodes write into one file, each states the number of the start: it counts once.
         """
-        starts = np.concatenate([np.empty(0, np.int64), *(match.at for match in found if match.pattern.attempt)])
+        starts = _places(found, lambda pattern: pattern.attempt)
         stated = [_stated(match, lines) for match in found if match.pattern.states_attempt]
-        if not len(starts) and not stated:
+        again = self._after_work(found, np.concatenate([starts, *(at for at, _ in stated)]))
+        if not len(starts) and not stated and not again:
             return lines
         marks = np.zeros(lines.height, np.int64)
-        marks[starts] = 1
+        marks[starts] = marks[again] = 1
         count = self.attempt + np.cumsum(marks) - (0 if self.started or not len(starts) else 1)
         for at, number in stated:
             np.maximum.at(count, at, number)
         count = np.maximum.accumulate(np.maximum(count, self.attempt))
         self.started, self.attempt = self.started or bool(len(starts)), int(count[-1])
         return lines.with_columns(attempt=pl.Series(count, dtype=pl.Int32))
+
+    def _after_work(self, found: list[_match.Match], starts: Ints) -> list[int]:
+        """Rows in which a process starts although steps were made since the start before."""
+        works = _places(found, lambda pattern: "step" in pattern.captures)
+        begins = _places(found, lambda pattern: pattern.process_start)
+        resets = np.union1d(starts, begins)
+        again = []
+        for at in np.sort(begins):
+            since = max(resets[resets < at], default=-1)
+            if np.any((works > since) & (works < at)) or (since < 0 and self.worked):
+                again.append(int(at))
+        last = max(resets, default=-1)
+        self.worked = bool(np.any(works > last)) or (self.worked and last < 0)
+        return again
 
     def _new_writers(self, lines: pl.DataFrame) -> pl.DataFrame:
         """Who wrote lines of this file, as far as lead-ins and its name tie ranks, tasks and hosts together."""
@@ -246,6 +263,11 @@ class _Reader:
             yield Batch(table, _columns(frame, table))
         if carried is not None:
             self.steps = carried.group_by("rank").last().select(carried.columns)
+
+
+def _places(found: list[_match.Match], chosen: Callable[[Pattern], bool]) -> Ints:
+    """Rows of the records that the chosen patterns recognised."""
+    return np.concatenate([np.empty(0, np.int64), *(match.at for match in found if chosen(match.pattern))])
 
 
 def _stated(match: _match.Match, lines: pl.DataFrame) -> tuple[Ints, Ints]:
