@@ -394,6 +394,24 @@ def test_metadata_that_torch_wrote(tmp_path):
     assert (rate["shape"], rate["piece"]) == (None, None)
 
 
+def test_metadata_of_many_pieces(tmp_path):
+    """A thousand ranks have a hundred thousand pieces, which is more than any other pickle may state."""
+    path = tmp_path / ".metadata"
+    pieces = []
+    for i in range(60_000):
+        index = b"ctorch.distributed.checkpoint.metadata\nMetadataIndex\n)\x81}(" + text("fqn") + text(f"w{i % 600}")
+        index += text("offset") + b"K" + bytes([i // 600]) + b"\x85" + text("index") + b"Nub"
+        info = b"ctorch.distributed.checkpoint.filesystem\n_StorageInfo\n)\x81}("
+        info += text("relative_path") + text("__0_0.distcp") + text("offset") + b"K\x05" + text("length") + b"K\x07"
+        pieces.append(index + info + text("transform_descriptors") + b"Nub")
+    head = b"\x80\x02ctorch.distributed.checkpoint.metadata\nMetadata\n)\x81}"
+    path.write_bytes(head + text("storage_data") + b"}(" + b"".join(pieces) + b"usb.")
+    tables, issues = rows(dcp, path, "c/.metadata")
+    assert issues == []
+    assert len(tables["checkpoint_parameter"]) == 60_000
+    assert {row["origin"] is None for row in tables["checkpoint_parameter"]} == {True}  # no shape is stated
+
+
 def test_metadata_beyond_the_limits_is_no_damage(tmp_path):
     path = tmp_path / ".metadata"
     path.write_bytes(b"\x80\x02](" + b"N" * 2_000_000 + b"e.")

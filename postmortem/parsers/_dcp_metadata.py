@@ -14,6 +14,12 @@ from postmortem.parsers._tensors import ITEMSIZE
 from postmortem.parsers._unpickle import Global, Inert, Refused
 
 MAX_PIECES = 250_000
+PIECES = frozenset({
+    "torch.distributed.checkpoint.metadata.ChunkStorageMetadata",
+    "torch.distributed.checkpoint.metadata.MetadataIndex",
+    "torch.distributed.checkpoint.filesystem._StorageInfo",
+})  # fmt: skip
+"""Classes of which every piece of a tensor has an object."""
 _WIDEST = 1 << 48  # elements along one axis
 
 

@@ -32,6 +32,7 @@ def load(
     max_bytes: int = MAX_BYTES,
     max_depth: int = MAX_DEPTH,
     max_memory: int = MAX_MEMORY,
+    expected: frozenset[str] = frozenset(),
 ) -> tuple[Any, int]:
     """Read the pickle that begins at `start`.
 
@@ -46,6 +47,7 @@ def load(
         max_bytes: limit of bytes of the pickle.
         max_depth: limit of containers inside containers in the result.
         max_memory: limit of the estimated size of the Python objects, B.
+        expected: full names of classes whose objects may be many: each raises the limits by what it needs itself.
 
     Returns:
         The value, and the offset after the pickle.
@@ -53,15 +55,15 @@ def load(
     Raises:
         Refused: it is hostile, larger than a limit, malformed or ends too early.
     """
-    machine = Machine(DISPATCH, data, start, classes == "inert", persistent, max_memory)
+    machine = Machine(DISPATCH, data, start, classes == "inert", persistent, max_memory, expected)
     value = machine.run(max_items, max_bytes)
-    check_depth(value, max_depth)
+    check_depth(value, max_depth, 4 * max(machine.items, MAX_ITEMS))
     return value, machine.pos
 
 
-def check_depth(value: Any, limit: int) -> None:
-    """Refuse a value with more than `limit` nested containers, or one that contains itself."""
-    level, work = [value], 4 * MAX_ITEMS
+def check_depth(value: Any, limit: int, work: int = 4 * MAX_ITEMS) -> None:
+    """Refuse a value with more than `limit` nested containers, more than `work` parts, or one that contains itself."""
+    level = [value]
     for _ in range(limit):
         work -= sum(map(_size, level))
         if work < 0:

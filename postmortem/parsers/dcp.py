@@ -43,7 +43,7 @@ def parse(source: Source) -> Iterator[Parsed]:
         data = file.read(_MAX_METADATA + 1)
     defects, rows = [], []
     try:
-        rows = _dcp_metadata.pieces(load(data, classes="inert")[0])
+        rows = _dcp_metadata.pieces(load(data, classes="inert", expected=_dcp_metadata.PIECES)[0])
     except Refused as refused:
         message = f"its pickle is not read: {refused.message}"
         if refused.kind == "limit":  # that of a thousand ranks is no sign of damage

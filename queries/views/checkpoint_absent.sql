@@ -89,6 +89,18 @@ expert           | c/t/layer_0_expert_1_mp_rank_00_model_states.pt | num_experts
 expert           | c/t/layer_0_expert_3_mp_rank_00_model_states.pt | num_experts is 4
 """
 [[case]]
+name = "a universal checkpoint whose model files were copied has the optimizer's state; one without them was not finished"
+given.checkpoint_shard = """
+source                      | checkpoint | root | tag | role      | status   | file
+u/zero/w/fp32.pt            | u          | .    | u   | universal | complete | fp32.pt
+u/mp_rank_00_model_states.pt | u         | .    | u   | model     | complete | mp_rank_00_model_states.pt
+v/zero/w/fp32.pt            | v          | .    | v   | universal | complete | fp32.pt
+"""
+expect = """
+role      | source                    | why
+universal | u/zero/optimizer_state.pt | it is written before the copies of the model files, and these are there
+"""
+[[case]]
 name = "a moment of a universal checkpoint; a Megatron file of a grid that args state"
 given.checkpoint_shard = """
 source                             | checkpoint | root | tag | role      | mp | file
@@ -292,6 +304,14 @@ wanted AS (
     SELECT parameters.run_id, parameters.checkpoint, 'universal', parameters.folder || '/' || kinds.file, parameters.why, 1
     FROM parameters
     INNER JOIN kinds ON parameters.run_id = kinds.run_id AND parameters.checkpoint = kinds.checkpoint
+    UNION ALL
+    -- checkpoint/ds_to_universal.py: the parameters first, then this file, then copies of the model files.
+    SELECT
+        run_id, checkpoint, 'universal', 'zero/optimizer_state.pt',
+        'it is written before the copies of the model files, and these are there', 1
+    FROM checkpoint_shard
+    GROUP BY run_id, checkpoint
+    HAVING bool_or(role = 'universal' AND file <> 'optimizer_state.pt') AND bool_or(role IN ('model', 'model_shard'))
     UNION ALL
     SELECT
         grids.run_id, grids.checkpoint, 'model',
