@@ -16,7 +16,8 @@ _START = rb'\{\s*"(?:ph|cat|name|pid|tid|ts|dur|id|s|bp|args)"\s*:'
 # A border between events: the keys are those that writers of the format put first.
 BORDER = re.compile(rb"(?<=\})\s*,\s*(?=" + _START + rb")")
 _EVENT = re.compile(_START)
-_CLOSE = re.compile(rb"\s*,?\s*\]")
+# Another event or list after it shows that a bracket closes a stray list between the events, not the array.
+_CLOSE = re.compile(rb"\s*,?\s*\](?!\s*,\s*[{\[])")
 _LOST_CLOSE = re.compile(rb'\}\s*\](?=\s*(?:,\s*"[A-Za-z_]+"\s*:\s*["\d{\[]|\}\s*\Z))')
 _BETWEEN = b" \t\r\n,"
 

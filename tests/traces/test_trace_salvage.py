@@ -155,3 +155,12 @@ def test_any_bytes_give_rows_or_issues(tmp_path, changes):
 def test_mending_leaves_sound_json_alone(key, value):
     text = json.dumps({"ph": "X", key: {"a": [value, 1, None]}, "b": value}).encode()
     assert json.loads(_trace_mend.quoted(text)) == json.loads(text)
+
+
+@pytest.mark.parametrize("odd", ['[{"ph": "X"}]', '[{"ph": "X"}, {"ph": "X"}]'])
+def test_the_end_of_a_stray_list_is_not_the_end_of_the_events(tmp_path, odd):
+    events = [json.dumps(event(name=f"e{i}", ts=10.0 + i)) for i in range(5)]
+    text = ", ".join([*events[:2], odd, *events[2:]])
+    rows, trace, _ = read(tmp_path, f'{{"baseTimeNanoseconds": {BASE}, "traceEvents": [{text}], "traceName": "t"}}')
+    assert [r["name"] for r in rows if r["name"]] == [f"e{i}" for i in range(5)]
+    assert trace[0]["dropped"] >= 1
