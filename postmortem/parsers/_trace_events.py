@@ -60,7 +60,13 @@ class Reader:
             self._fill(len(self._buffer) + 1)
 
     def pieces(self) -> Iterator[Piece | Issue]:
-        """Every piece up to the end of the array, or of the file; then the trailer is read."""
+        """Every piece up to the end of the array, or of the file; then the trailer, and further arrays in it, are read."""
+        further = True
+        while further:
+            yield from self._array()
+            further = self._read_trailer()
+
+    def _array(self) -> Iterator[Piece | Issue]:
         while not self._closed and (self._more or self._buffer.strip(_BETWEEN)):
             self._fill(PIECE)
             if self._more and (piece := self._take(scan.border(self._buffer))):
@@ -73,7 +79,6 @@ class Reader:
                 "The file ends inside the list of events; the rest is missing.",
                 offset=self.offset,
             )
-        self._read_trailer()
 
     def _last_or_odd(self) -> Iterator[Piece | Issue]:
         """The end of the array, an event longer than a piece, or damage."""
@@ -141,9 +146,21 @@ class Reader:
             size += len(parts[-1])
         self._buffer = b"".join(parts)
 
-    def _read_trailer(self) -> None:
-        self._fill(LIMIT)
-        self.trailer = self._buffer
+    def _read_trailer(self) -> bool:
+        """Read what follows the events; true where a second array of them begins there."""
+        searched = 0
+        while self._more or searched < len(self._buffer):
+            self._fill(len(self._buffer) + PIECE)
+            if found := _ARRAY.search(self._buffer, max(0, searched - 100)):
+                self.trailer += self._buffer[: found.start()] + b'"traceEvents":0'
+                self._skip(found.end())
+                self._closed = False
+                return True
+            searched = len(self._buffer)
+            if searched >= LIMIT:
+                break
+        self.trailer += self._buffer
         while self._more:  # only to learn whether the rest of the file is sound
             self._buffer = b""
             self._fill(PIECE)
+        return False

@@ -132,6 +132,16 @@ def test_metadata_after_the_events(tmp_path):
         assert not issues
 
 
+def test_a_second_list_of_events_is_read_too(tmp_path):
+    first, second = (json.dumps([event(name=name)]) for name in ("a", "b"))
+    between, after = '"host_name": "n1"', f'"baseTimeNanoseconds": {BASE}'
+    text = f'{{"traceEvents": {first}, {between}, "traceEvents": {second}, {after}}}'
+    rows, trace, issues = read(tmp_path, text)
+    assert [r["name"] for r in rows] == ["a", "b"]
+    assert (trace[0]["events"], trace[0]["host"], trace[0]["clock"]) == (2, "n1", "base")
+    assert issues == []
+
+
 def test_list_root_and_byte_order_mark(tmp_path):
     rows, trace, _ = read(tmp_path, "\ufeff" + json.dumps([event(), event(name="b")]))
     assert [r["name"] for r in rows] == ["aten::mm", "b"]
