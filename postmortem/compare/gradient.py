@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from postmortem.compare.paired import judge_pairs
 from postmortem.compare.steps import known
 from postmortem.query import Session
-from postmortem.stats import paired_difference
+from postmortem.stats import Interval
 
-LEAST_STEPS = 10
 QUERY = "metric_steps"
 _CURVE = f"SELECT step, value FROM {QUERY} WHERE run_id = $run AND name = 'grad_norm' ORDER BY step"
 _BROKEN = "SELECT min(first_step) FROM metric_not_finite WHERE run_id = $run AND name = 'grad_norm'"
@@ -23,17 +23,20 @@ def gradient(session: Session, *, same_work: bool = True) -> dict[str, Any] | No
         session: a session on two runs.
         same_work: whether a step is the same work in both; else the norms are shown and not compared.
     """
-    curves = [_curve(session, run) for run in session.runs]
-    sides = dict(zip(("before", "after"), (_side(session, run) for run in session.runs), strict=True))
-    if not any(curves):
+    before, after = (_curve(session, run) for run in session.runs)
+    sides = {
+        name: _side(session, run, curve)
+        for name, run, curve in zip(("before", "after"), session.runs, (before, after), strict=True)
+    }
+    if not before and not after:
         return None
-    return {**_verdict(curves[0], curves[1], same_work=same_work), **sides, "query": QUERY}
+    return {**_verdict(before, after, same_work=same_work), **sides, "query": QUERY}
 
 
 def gradient_norms(session: Session) -> dict[str, Any]:
     """Level and highest value of the gradient norm of the one run of `session`."""
     (run,) = session.runs
-    return {"run": _side(session, run), "query": QUERY}
+    return {"run": _side(session, run, _curve(session, run)), "query": QUERY}
 
 
 def _curve(session: Session, run: str) -> dict[int, float]:
@@ -41,9 +44,8 @@ def _curve(session: Session, run: str) -> dict[int, float]:
     return dict(session.connection.execute(_CURVE, {"run": run}).fetchall())
 
 
-def _side(session: Session, run: str) -> dict[str, Any]:
+def _side(session: Session, run: str, curve: dict[int, float]) -> dict[str, Any]:
     session.need(["metric_not_finite"])
-    curve = _curve(session, run)
     ((broken,),) = session.connection.execute(_BROKEN, {"run": run}).fetchall()
     highest = max(curve, key=lambda step: curve[step], default=None)
     return {
@@ -60,19 +62,14 @@ def _verdict(before: dict[int, float], after: dict[int, float], *, same_work: bo
     if not same_work:
         return {"verdict": "undecided", "why": "A step is not the same work in both runs.", "n": 0}
     common = sorted(step for step in before.keys() & after.keys() if before[step] > 0 and after[step] > 0)
-    if len(common) < LEAST_STEPS:
-        return {"verdict": "undecided", "why": "The runs share too few steps with a gradient norm.", "n": len(common)}
     left, right = (np.log([curve[step] for step in common]) for curve in (before, after))
-    found = paired_difference(left, right)
-    if not np.isfinite([found.low, found.high]).all():
-        return {"verdict": "undecided", "why": "Too few independent steps with a gradient norm.", "n": found.n}
+    return judge_pairs(left, right, "a gradient norm", _facts)
+
+
+def _facts(found: Interval) -> dict[str, Any]:
     ratio, low, high = np.exp([found.estimate, found.low, found.high])
-    apart = found.low > 0 or found.high < 0
-    same = all(before[step] == after[step] for step in common)
     return {
-        "verdict": "different" if apart else "identical" if same else "no difference shown",
         "why": f"{ratio:.4g} times as large ({low:.4g} to {high:.4g}) over {found.n} equal steps",
         "ratio": known(ratio),
         "ci": [known(low), known(high)],
-        "n": found.n,
     }

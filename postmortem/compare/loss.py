@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from postmortem.compare.paired import judge_pairs
 from postmortem.compare.steps import known
 from postmortem.query import Session
-from postmortem.stats import exact_rate_test, paired_difference, spikes
+from postmortem.stats import Interval, exact_rate_test, spikes
 
-LEAST_STEPS = 10
 _CURVE = "SELECT step, loss, text, not_finite, samples FROM loss_steps WHERE run_id = $run ORDER BY step"
 _OVERFLOWS = (
     "SELECT count(DISTINCT coalesce(step, after_step, line)) FROM event WHERE run_id = $run AND kind = 'overflow'"
@@ -80,20 +80,14 @@ def _curve(session: Session, run: str) -> Curve:
 def _verdict(curves: Sequence[Curve], pairs: Sequence[tuple[int, int]]) -> dict[str, Any]:
     values = np.array([(curves[0].loss[i], curves[1].loss[j]) for i, j in pairs], dtype=np.float64).reshape(-1, 2)
     values = values[np.isfinite(values).all(axis=1)]
-    n = len(values)
-    if n < LEAST_STEPS:
-        return {"verdict": "undecided", "why": "The runs share too few steps with a finite loss.", "n": n}
-    found = paired_difference(values[:, 0], values[:, 1])
-    if not np.isfinite([found.low, found.high]).all():
-        return {"verdict": "undecided", "why": "Too few independent steps with a finite loss on both sides.", "n": n}
-    apart = found.low > 0 or found.high < 0
-    word = "different" if apart else "identical" if (values[:, 0] == values[:, 1]).all() else "no difference shown"
+    return judge_pairs(values[:, 0], values[:, 1], "a finite loss", _facts)
+
+
+def _facts(found: Interval) -> dict[str, Any]:
     return {
-        "verdict": word,
         "why": f"median difference {found.estimate:.4g} ({found.low:.4g} to {found.high:.4g}) over {found.n} steps",
         "difference": known(found.estimate),
         "ci": [known(found.low), known(found.high)],
-        "n": found.n,
     }
 
 
