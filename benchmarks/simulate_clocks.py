@@ -93,7 +93,7 @@ def answers(trace: pa.Table, collectives: pa.Table) -> tuple[list[int], list[tup
     hosts = pa.array([f"host{rank}" for rank in trace["rank"].to_pylist()])
     connection.register("trace_file", trace.set_column(trace.schema.get_field_index("host"), "host", hosts))
     connection.register("trace_collective", collectives)
-    for name in ("trace_clock", "aligned_collective"):
+    for name in ("trace_clock", "trace_doubled", "aligned_collective"):
         connection.execute(f"CREATE TABLE {name} AS {queries()[name].sql}")
     last = connection.execute(
         "SELECT any_value(last_rank) FROM aligned_collective GROUP BY step, kind, collective ORDER BY step, collective"

@@ -7,7 +7,7 @@ profiled step, kind and order. The match is trusted if the ends agree (within 50
 starts) and nobody left before the last one came (but for 20 us and what the clocks leave open). Ranks whose clock is
 unknown are left out, and so are traces of two processes that claim one rank at the same time.
 """
-reads = ["trace_collective", "trace_clock", "trace_file"]
+reads = ["trace_collective", "trace_clock", "trace_doubled"]
 materialize = true
 [returns]
 run_id = "VARCHAR"
@@ -80,12 +80,9 @@ rank | last_rank | trusted
 """
 [[case]]
 name = "two processes claim rank 1 at once: nobody knows which of them it is"
-given.trace_file = """
-source | claimed | pid | start | end
-a      | 0       | 7   | 0     | 100
-b      | 1       | 8   | 0     | 100
-c      | 1       | 9   | 50    | 150
-d      | 2       | 10  | 0     | 100
+given.trace_doubled = """
+source | other
+b      | c
 """
 given.trace_collective = """
 source | rank | step | span | backend | kind      | ordinal | start_time | end_time
@@ -127,13 +124,10 @@ rank | ranks | start_time | last_rank | uncertainty
 1    | 2     | 800000     | 1         | 2000
 """
 ---*/
-WITH doubled AS (  -- as the finding trace_duplicate_rank has them
-    SELECT DISTINCT a.run_id, a.source
-    FROM trace_file AS a
-    INNER JOIN trace_file AS b
-        ON
-            b.run_id = a.run_id AND b.claimed = a.claimed AND b.source != a.source AND b.pid != a.pid
-            AND b."start" < a."end" AND a."start" < b."end"
+WITH doubled AS (
+    SELECT run_id, source FROM trace_doubled
+    UNION
+    SELECT run_id, other FROM trace_doubled
 ),
 
 corrected AS (
