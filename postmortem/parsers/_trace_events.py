@@ -18,6 +18,7 @@ LIMIT = 64 << 20  # B; the longest single event, head or trailer that is read
 _ARRAY = re.compile(rb'(?<!\\)"traceEvents"\s*:\s*\[')
 _LIST_ROOT = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*\[")
 _BETWEEN = b" \t\r\n,"
+_OVERLAP = 100  # B searched again, as the key of an array may lie across what was read before and after
 
 
 class Piece(NamedTuple):
@@ -67,6 +68,7 @@ class Reader:
             further = self._read_trailer()
 
     def _array(self) -> Iterator[Piece | Issue]:
+        """Every piece up to the end of the array, or of the file."""
         while not self._closed and (self._more or self._buffer.strip(_BETWEEN)):
             self._fill(PIECE)
             if self._more and (piece := self._take(scan.border(self._buffer))):
@@ -151,7 +153,7 @@ class Reader:
         searched = 0
         while self._more or searched < len(self._buffer):
             self._fill(len(self._buffer) + PIECE)
-            if found := _ARRAY.search(self._buffer, max(0, searched - 100)):
+            if found := _ARRAY.search(self._buffer, max(0, searched - _OVERLAP)):
                 self.trailer += self._buffer[: found.start()] + b'"traceEvents":0'
                 self._skip(found.end())
                 self._closed = False

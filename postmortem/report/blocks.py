@@ -8,7 +8,8 @@ from typing import Any
 from postmortem.report import words
 from postmortem.report.model import Block, Document, Table, text
 
-SIDES = ("before", "after", "run")
+PAIR = ("before", "after")
+SIDES = (*PAIR, "run")
 MEMORY_ROWS = 12
 
 
@@ -24,7 +25,7 @@ def _part(document: Document, name: str) -> Document:
 
 
 def _sides(document: Document) -> Sequence[str]:
-    return SIDES[2:] if "run" in document else SIDES[:2]
+    return ("run",) if "run" in document else PAIR
 
 
 def _head(names: Sequence[str]) -> Sequence[str]:
@@ -118,7 +119,7 @@ def _stragglers(document: Document) -> Block | None:
     part = _part(document, "stragglers")
     if not part:
         return None
-    rows = [(f"rank {row['rank']}", *(_held(row, side) for side in SIDES[:2])) for row in part.get("ranks") or []]
+    rows = [(f"rank {row['rank']}", *(_held(row, side) for side in PAIR)) for row in part.get("ranks") or []]
     table = Table(("who", "before", "after"), rows)
     return Block("Who makes the others wait", _verdict(part), text(part.get("why")), table, _query(part))
 
