@@ -5,7 +5,7 @@ fault    = "crash"
 severity = "fault"
 weight   = 2
 confidence = "high"
-reads    = ["events", "outlived", "rank_progress", "run_summary"]
+reads    = ["events", "outlived", "rank_progress", "run_summary", "stop"]
 summary  = "{name} ({who}): {message}"
 [params]
 together = { type = "BIGINT", default = 60000000000, doc = "Exceptions of the same class within this many ns count as one happening." }
@@ -69,6 +69,21 @@ rank | culprit | step | name       | message | line
 0    | false   |      | ValueError | fp16    | 3
 1    | false   |      | ValueError | fp16    | 9
 """
+[[case]]
+name = "a process caught the signal of the scheduler, and ended with an error"
+given.run_summary = """
+world_size
+2
+"""
+given.stop = """
+line
+7
+"""
+given.events = """
+kind      | role | rank | name         | message | line
+exception | root | 1    | RuntimeError | SIGTERM | 9
+"""
+expect = "rank | culprit | step | name | message"
 [[case]]
 name = "only cascades"
 given.run_summary = """
@@ -164,7 +179,7 @@ WITH raised AS (
     FROM events AS e
     LEFT JOIN outlived AS o
         ON e.run_id = o.run_id AND e.source = o.source AND e.line = o.line AND e.part IS NOT DISTINCT FROM o.part
-    WHERE e.kind = 'exception' AND e.role = 'root'
+    WHERE e.kind = 'exception' AND e.role = 'root' AND NOT EXISTS (SELECT 1 FROM stop)  -- then every error follows from it
 ),
 
 -- Something else says that a process failed: an exit code, or a peer that lost its connection.

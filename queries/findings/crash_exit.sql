@@ -3,7 +3,7 @@ title    = "A process ended with an error code or by a signal"
 doc      = "What launchers say of exit codes. The launcher stops the other processes itself (SIGTERM, which counts only where no process ended otherwise), and DeepSpeed's exit line quotes the command started last, so a rank is named only where the launcher states it for a process that it did not stop. A process that says itself that a signal ends it counts too, unless its file goes on for several steps: then it was a helper's."
 fault    = "crash"
 severity = "fault"
-reads    = ["events", "metrics", "run_summary"]
+reads    = ["events", "metrics", "run_summary", "stop"]
 summary  = "a process ended with code {code}{named}"
 [params]
 went_on = { type = "BIGINT", default = 2, doc = "Steps in the same file after a signal that buffered output alone may bring." }
@@ -46,6 +46,21 @@ expect = """
 rank | culprit | code | line
      | false   | -9   | 3
 """
+[[case]]
+name = "stopped from outside: its codes are the stop's"
+given.run_summary = """
+world_size
+2
+"""
+given.stop = """
+line
+7
+"""
+given.events = """
+kind | role    | rank | code | line
+exit | symptom | 1    | 1    | 9
+"""
+expect = "rank | culprit | code"
 [[case]]
 name = "all is well"
 given.run_summary = """
@@ -113,7 +128,7 @@ ends AS (
     FROM events AS e
     LEFT JOIN reached AS r ON e.kind = 'signal' AND e.run_id = r.run_id AND e.source = r.source
     WHERE
-        e.code <> 0 AND e.role IN ('root', 'symptom')
+        e.code <> 0 AND e.role IN ('root', 'symptom') AND NOT EXISTS (SELECT 1 FROM stop)
         AND (e.kind = 'exit' OR (e.kind = 'signal' AND e.code < 0 AND coalesce(r.last_step - coalesce(e.after_step, 0), 0) <= $went_on))
 )
 

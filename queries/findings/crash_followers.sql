@@ -4,7 +4,7 @@ doc      = "Processes report that another one is gone (closed connections, a dea
 fault    = "crash"
 severity = "fault"
 confidence = "low"
-reads    = ["events", "run_summary"]
+reads    = ["events", "run_summary", "stop"]
 summary  = "another process is gone, as {reports} of the records say; none says which one failed first"
 [returns]
 rank = "INTEGER"
@@ -49,7 +49,8 @@ SELECT
     concat_ws(': ', e.name, e.message) AS text
 FROM events AS e
 WHERE
-    e.kind = 'exception' AND e.role = 'cascade' AND e.name NOT IN ('KeyboardInterrupt', 'SignalException')
+    e.kind = 'exception' AND e.role = 'cascade'
+    AND (e.run_id, e.source, e.line) NOT IN (SELECT (s.run_id, s.source, s.line) FROM stop AS s)
     AND NOT EXISTS (SELECT 1 FROM run_summary AS s WHERE s."end" = 'completed')
     AND NOT EXISTS (
         SELECT 1 FROM events AS o

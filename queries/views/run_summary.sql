@@ -2,7 +2,7 @@
 title = "One line per run"
 doc   = "Size, span and end of each run. `ended` and `end`: completed (every process that said how it ended, ended well), failed (one ended with an error of its own), stopped (it was ended from outside), unknown (nothing says how it ended)."
 keep = true
-reads = ["metrics", "process", "line", "events", "trace", "trace_file", "trace_step", "source", "collective_evidence"]
+reads = ["metrics", "process", "line", "events", "trace", "trace_file", "trace_step", "source", "collective_evidence", "stop"]
 [returns]
 name = "VARCHAR"
 world_size = "INTEGER"
@@ -42,6 +42,10 @@ world_size | host
 8          | a
 8          | b
 """
+given.stop = """
+line
+7
+"""
 given.events = """
 kind          | role    | code | name
 external_stop | root    |      | SIGTERM
@@ -56,6 +60,10 @@ name = "the scheduler's limit, and the exit code of the signal it sent"
 given.source = """
 status | format
 read   | lines
+"""
+given.stop = """
+line
+7
 """
 given.events = """
 kind          | role    | code | name
@@ -153,11 +161,8 @@ machines AS (
 ends AS (
     SELECT
         run_id,
-        bool_or(kind = 'external_stop') AS stopped,
         bool_or(role = 'root' AND kind <> 'external_stop') AS erred,
-        bool_or(kind = 'exit' AND code NOT IN (0, -2, 130, -9, 137, -10, 138, -12, 140, -15, 143) AND role <> 'cascade') AS failed,
-        -- SIGINT, SIGKILL, SIGTERM, and the two signals by which schedulers (Slurm's --signal, LSF at a limit) end a job.
-        bool_or(kind = 'exit' AND code IN (-2, 130, -9, 137, -10, 138, -12, 140, -15, 143) AND role <> 'cascade') AS signalled,
+        bool_or(kind = 'exit' AND code <> 0 AND role <> 'cascade') AS failed,
         count(*) FILTER (WHERE kind = 'exit' AND code = 0) AS well
     FROM events
     GROUP BY run_id
@@ -173,8 +178,8 @@ SELECT
     greatest(steps.ended, lines.ended) AS ended,
     CASE
         -- An error that a process outlived was caught: where all ended well, none failed.
-        WHEN ends.failed OR (ends.signalled AND NOT ends.stopped) OR (ends.erred AND ends.well < coalesce(sizes.world_size, 1 << 30)) THEN 'failed'
-        WHEN ends.stopped THEN 'stopped'
+        WHEN r.run_id IN (SELECT run_id FROM stop) THEN 'stopped'
+        WHEN ends.failed OR (ends.erred AND ends.well < coalesce(sizes.world_size, 1 << 30)) THEN 'failed'
         WHEN ends.well > 0 THEN 'completed'
         ELSE 'unknown'
     END AS "end"
