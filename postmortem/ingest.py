@@ -26,7 +26,7 @@ LAST = "last.json"
 STORE_VERSION = 1
 _SMALL = 4 << 20  # B; below this, starting worker processes takes longer than the work
 _GROUP_ROWS = 1 << 17
-_GROUP_BYTES = 32 << 20  # a row may be megabytes long
+_GROUP_BYTES = 16 << 20  # a row may be megabytes long
 _MAX_ISSUES = 1000  # rows per file; what goes beyond is counted in one more row
 
 # What discover found out about files that no parser may open.
