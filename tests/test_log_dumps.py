@@ -87,3 +87,24 @@ def test_arguments_of_every_rank(tmp_path):
         for rank in (0, 1)
         for key, value in (("_n_gpu", '"1"'), ("fsdp_config", "\"{'a': 1}\""), ("learning_rate", '"5e-05"'))
     ]
+
+
+def test_lines_between_the_rows_of_a_table_cost_none_of_them(tmp_path):
+    head, operation, first, second, *rest = PLAIN.strip().split("\n")
+    raised = 'Traceback (most recent call last):\n  File "train.py", line 9, in <module>\nValueError: bad token\n'
+    assert metrics(tmp_path, PLAIN) == metrics(
+        tmp_path, "\n".join([head, "a warning", operation, first, "done", "", second, *rest])
+    )
+    rows, _ = read(tmp_path, "\n".join([head, operation, first, raised, second, *rest]).encode())
+    assert [(r["name"], r["message"]) for r in rows["event"]] == [("ValueError", "bad token")]
+    assert ("comm_all_reduce_count", 20.0) in {(r["name"], r["value"]) for r in rows["metric"]}
+    assert len(metrics(tmp_path, f"{head}\n{operation}\n{first}")) == 5
+
+
+def test_a_dump_of_settings_that_is_interrupted_or_never_closed(tmp_path):
+    text = '  json = {\n    "train_batch_size": 8, \na warning\n    "betas": [\n        0.9\n    ]\n}\n'
+    rows, _ = read(tmp_path, text.encode())
+    assert [(r["key"], r["value"]) for r in rows["config"]] == [("train_batch_size", "8"), ("betas", "[0.9]")]
+    raised = 'Traceback (most recent call last):\n  File "train.py", line 9, in <module>\nValueError: bad token\n'
+    rows, _ = read(tmp_path, ('  json = {\n    "train_batch_size": 8, \n' + raised).encode())
+    assert [(r["name"], r["message"]) for r in rows["event"]] == [("ValueError", "bad token")]

@@ -56,6 +56,10 @@ LEADINS = [
     ),
     ("ERROR:torch.distributed.elastic.multiprocessing.api:hello", {"level": "error", "text": "hello"}),
     ("2026-03-28 16:19:36,609 - WARNING - hello", {"level": "warning", "text": "hello"}),
+    (
+        "[INFO 2020-06-08 06:02:19] 0/50, SamplesPerSec=12.5",
+        {"level": "info", "time": 1591596139000000000, "text": "0/50, SamplesPerSec=12.5"},
+    ),
     # the rank in the message is one of a process group, the one in front is global
     (
         "[rank4]:[E410 17:25:53.861 ProcessGroupNCCL.cpp:683] [Rank 1] Watchdog x",
@@ -237,6 +241,14 @@ FORMS = {
     "k8s": lambda _rank, line: f"2026-12-02T07:40:43.5Z stdout F {line}",
     "ray": lambda rank, line: f"(RayTrainWorker pid={4000 + rank}, ip=10.0.0.1) {line}",
     "srun": lambda rank, line: f"{rank}: {line}",
+    "pdsh, torchrun": lambda rank, line: f"node{rank // 2}: [default{rank}]:{line}",
+    "k8s, mpirun": lambda rank, line: f"2026-12-02T07:40:43.5Z stderr F [1,{rank}]<stderr>:{line}",
+    "srun, torchrun": lambda rank, line: f"{rank // 2}: [default{rank % 2}]:{line}",
+    "k8s, ray": lambda rank, line: f"2026-12-02T07:40:43.5Z stdout F (RayTrainWorker pid={4000 + rank}) {line}",
+    "windows": lambda _rank, line: f"{line}\r",
+    "colours": lambda _rank, line: f"\x1b[36m{line[:8]}\x1b[0m{line[8:]}",
+    "redrawn bar": lambda _rank, line: f"Map:  10%|#   | 1/10 [00:01<00:09,  1.00it/s]\r{line}",
+    "glued to a bar": lambda _rank, line: f"Map:  10%|#   | 1/10 [00:01<00:09,  1.00it/s]{line}",
 }
 
 

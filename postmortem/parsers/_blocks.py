@@ -78,14 +78,18 @@ class Machines:
     def _step(self, line: Line, rows: dict[str, list[dict[str, Any]]], marks: list[tuple[int, str, str]]) -> None:
         machine = self._open.get(line.writer)
         if machine is not None:
-            if machine.take(line):
+            taken = machine.take(line)
+            if taken:
                 marks.append((line.at, machine.FORMAT, machine.role))
                 return
-            _store(machine, rows)
-            del self._open[line.writer]
+            if taken is False:
+                _store(machine, rows)
+                del self._open[line.writer]
         for literal, kind in _KINDS.items():
             if literal in line.text and (fresh := kind.open(line)) is not None:
                 marks.append((line.at, fresh.FORMAT, fresh.role))
+                if (interrupted := self._open.get(line.writer)) is not None:
+                    _store(interrupted, rows)
                 self._open[line.writer] = fresh
                 return
 

@@ -87,27 +87,31 @@ class CommSummary:
     FORMAT: ClassVar[str] = "deepspeed_other.comm_table"
     role = "context"
     _PLAIN = ("count", "total_time", "mean_time", "gbps", "bus_gbps")
+    _NAME = re.compile(r"^([a-z0-9_]*(?:reduce|gather|scatter|broadcast|barrier|send|recv|all_?to_?all)[a-z0-9_]*)\s*$")
+    _FOREIGN = 50  # lines between the rows of one table
     _WAITING = ("count", "total_time", "total_wait", "mean_time", "mean_wait")
     _ROW = re.compile(r"^\s+(?P<size>[\d.]+ [KMGTPE]?B)\s+(?P<rest>\d+(?:\s+-?[\d.]+){4})\s*$")
 
     def __init__(self, line: Line) -> None:
         waiting = "straggler" in line.text
         self.columns = self._WAITING if waiting else self._PLAIN
-        self.operation, self.found = "", list[tuple[Line, str, str, str]]()
+        self.operation, self.found, self.foreign = "", list[tuple[Line, str, str, str]](), 0
 
     @classmethod
     def open(cls, line: Line) -> CommSummary | None:
         """The head of either table."""
         return cls(line) if line.text.startswith("Comm. Op") else None
 
-    def take(self, line: Line) -> bool:
-        """The name of an operation, or a row of it."""
-        if found := self._ROW.match(line.text):
+    def take(self, line: Line) -> bool | None:
+        """The name of an operation, or a row of it. Other lines may stand between: warnings are not printed with it."""
+        if self.operation and (found := self._ROW.match(line.text)):
             self.found.append((line, self.operation, found["size"], found["rest"]))
-            return bool(self.operation)
-        if named := re.match(r"^([a-z][a-z0-9_]+)\s*$", line.text):
+            return True
+        if named := self._NAME.match(line.text):
             self.operation = named[1]
-        return bool(named)
+            return True
+        self.foreign += 1
+        return None if self.foreign <= self._FOREIGN and not self.open(line) else False
 
     def rows(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """One metric per number."""

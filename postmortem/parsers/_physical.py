@@ -25,6 +25,9 @@ _NCCL = ascii_classes(
     r"([A-Za-z0-9][\w.-]*:\d+:\d+ \[-?\d+\] (?:\d+ )?(?:\S+:\d+ )?(?:\([^)]*\) )?NCCL (?:INFO|WARN) )"
 )
 _NCCL_FIRST = ascii_classes(r"^[A-Za-z0-9][\w.-]*:\d+:\d+ \[-?\d+\] ")
+# A bar is drawn without an end of line, so that the next record stands right behind it.
+_BAR = ascii_classes(r"%\|[^|]*\|.*\] *\[(?:rank|default)\d+\]:")
+_BEHIND_BAR = ascii_classes(r"(\[(?:rank|default)\d+\]:)")
 _ANSI = re.compile(rb"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\))")
 _LF, _CR = 10, 13
 
@@ -81,6 +84,7 @@ def split(block: Block) -> Physical:
 def apart(forms: pl.DataFrame, leadins: _leadins.LeadIns) -> pl.DataFrame:
     """Records that were printed onto one line, each in a row of its own (columns as `_leadins.split` gives them)."""
     forms = _split_at(forms, leadins, _GLUE_SIGNS, _GLUED, _GLUED)
+    forms = _split_at(forms, leadins, ("%|",), _BAR, _BEHIND_BAR)
     return _split_at(forms, leadins, ("NCCL INFO ", "NCCL WARN "), _AFTER_ANOTHER + _NCCL, _NCCL, _NCCL_FIRST)
 
 

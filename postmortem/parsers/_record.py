@@ -57,8 +57,8 @@ class Machine(Protocol):
         """Start a record, or None where the line only looks like a start."""
         ...
 
-    def take(self, line: Line) -> bool:
-        """Use the writer's next line; False when it is not part of the record any more."""
+    def take(self, line: Line) -> bool | None:
+        """Use the writer's next line; False where the record has ended, None where it may go on behind this line."""
         ...
 
     def rows(self) -> Iterator[tuple[str, dict[str, Any]]]:

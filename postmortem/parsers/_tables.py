@@ -166,19 +166,25 @@ class ConfigDump:
     OPENS: ClassVar[tuple[str, ...]] = ("  json = {",)
     FORMAT: ClassVar[str] = "deepspeed_config.json"
     role = "context"
+    _JSON = re.compile(r'^(?: +(?:"|[-\d]|true|false|null|[{[])| *[]}])')
+    _FOREIGN = 50
 
     def __init__(self, line: Line) -> None:
         self.first = line
         self.text = ["{"]
-        self.done = False
+        self.done, self.foreign = False, 0
 
     @classmethod
     def open(cls, line: Line) -> ConfigDump | None:
         return cls(line) if line.text.strip() == "json = {" else None
 
-    def take(self, line: Line) -> bool:
-        if self.done or len(self.text) > 2000:
+    def take(self, line: Line) -> bool | None:
+        """The next line of the JSON text. What is none stands between: a dump that is never closed takes nothing else."""
+        if self.done or len(self.text) > 2000 or self.foreign > self._FOREIGN:
             return False
+        if not self._JSON.match(line.text):
+            self.foreign += 1
+            return None
         self.text.append(line.text)
         self.done = line.text.rstrip() == "}"
         return True
