@@ -57,6 +57,14 @@ LEADINS = [
     ("ERROR:torch.distributed.elastic.multiprocessing.api:hello", {"level": "error", "text": "hello"}),
     ("2026-03-28 16:19:36,609 - WARNING - hello", {"level": "warning", "text": "hello"}),
     (
+        "[2024-01-01 10:00:00,123] torch.distributed.elastic.multiprocessing.api: [WARNING] Sending process 7 closing signal",
+        {
+            "level": "warning",
+            "logger": "torch.distributed.elastic.multiprocessing.api",
+            "text": "Sending process 7 closing signal",
+        },
+    ),
+    (
         "[INFO 2020-06-08 06:02:19] 0/50, SamplesPerSec=12.5",
         {"level": "info", "time": 1591596139000000000, "text": "0/50, SamplesPerSec=12.5"},
     ),

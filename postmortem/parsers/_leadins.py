@@ -43,12 +43,12 @@ _GLOG = r"\[(?P<level_c>[IWEF])(?:\d{3,4} \d\d:\d\d:\d\d(?:\.\d+)?)? (?P<logger_
 _INNER = (
     # torchrun's Python side, with its process id
     r"(?:(?P<level_p>[IWEF])\d{4} \d\d:\d\d:\d\d(?:\.\d+)? +(?P<pid_p>\d+) (?P<logger_p>[^\] ]+:\d+)\] ?)?"
+    # [time] logger: [LEVEL]   (torchrun 2.1 and 2.2), before what begins alike
+    rf"(?:\[{_STAMP}\] (?P<logger_el>[\w.]+): \[(?P<level_el>{_LEVELS})\] ?)?"
     # DeepSpeed's logger (deepspeed/utils/logging.py), and others that print [time] [LEVEL] [origin]
     rf"(?:\[{_STAMP}\] ?(?:\[(?P<level_ds>{_LEVELS})\] )?(?:\[(?P<logger_ds>[\w.<>/-]+:\d+(?::[\w<>]+)?)\] ?)?)?"
     # DeepSpeed 0.2's logger
     rf"(?:\[(?P<level_old>{_LEVELS}) {_STAMP}\] ?)?"
-    # [time] logger: [LEVEL]   (torchrun 2.1 and 2.2)
-    rf"(?:\[{_STAMP}\] (?P<logger_el>[\w.]+): \[(?P<level_el>{_LEVELS})\] ?)?"
     # transformers: [LEVEL|file.py:123] time >>
     rf"(?:\[(?P<level_hf>{_LEVELS})\|(?P<logger_hf>[\w.]+:\d+)\] (?:{_STAMP} )?>> ?)?"
     # logging.basicConfig: LEVEL:logger:
