@@ -108,3 +108,38 @@ def test_a_dump_of_settings_that_is_interrupted_or_never_closed(tmp_path):
     raised = 'Traceback (most recent call last):\n  File "train.py", line 9, in <module>\nValueError: bad token\n'
     rows, _ = read(tmp_path, ('  json = {\n    "train_batch_size": 8, \n' + raised).encode())
     assert [(r["name"], r["message"]) for r in rows["event"]] == [("ValueError", "bad token")]
+
+
+def test_devices_as_nvidia_smi_describes_them(tmp_path):
+    text = """==============NVSMI LOG==============
+
+Timestamp                                 : Tue Jan  6 10:00:00 2026
+Driver Version                            : 550.54.15
+CUDA Version                              : 12.4
+
+Attached GPUs                             : 2
+GPU 00000000:3B:00.0
+    Product Name                          : NVIDIA A100-SXM4-80GB
+    Clocks Event Reasons
+        HW Thermal Slowdown               : Active
+    FB Memory Usage
+        Total                             : 81920 MiB
+        Used                              : 1024 MiB
+    BAR1 Memory Usage
+        Used                              : 4 MiB
+GPU 00000000:5E:00.0
+    FB Memory Usage
+        Used                              : 2048 MiB
+[rank 1] step 7: loss=2.5
+"""
+    rows, _ = read(tmp_path, text.encode())
+    assert [(r["device"], r["kind"], r["bytes"], r["time"]) for r in rows["memory"]] == [
+        ("00000000:3b:00.0", "device_total", 81920 << 20, 1767693600000000000),
+        ("00000000:3b:00.0", "device_used", 1024 << 20, 1767693600000000000),
+        ("00000000:5e:00.0", "device_used", 2048 << 20, 1767693600000000000),
+    ]
+    assert {r["name"]: r["value"] for r in rows["environment"]} == {
+        "driver": "550.54.15", "driver_cuda": "12.4", "gpu": "NVIDIA A100-SXM4-80GB"
+    }  # fmt: skip
+    assert [(r["kind"], r["name"]) for r in rows["event"]] == [("throttle", "HW Thermal Slowdown")]
+    assert [(r["step"], r["value"]) for r in rows["metric"]] == [(7, 2.5)]

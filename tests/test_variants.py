@@ -68,6 +68,8 @@ def _caught(text: str) -> str:
 
 _EXIT = "\n[2026-12-02 07:46:12,770] [ERROR] [launch.py:322:sigkill_handler] ['train.py'] exits with return code = 1"
 
+_CANCELLED = "slurmstepd: error: *** STEP 12.0 ON n1 CANCELLED AT 2026-12-02T07:46:12 ***\n"
+
 VARIANTS: dict[str, tuple[str, Edit, str, list[int]]] = {
     "ranks renumbered: NaN": ("nan_before", _ranks({"0": "2", "2": "1", "1": "0"}), "nan_inf", [1]),
     "ranks renumbered: crash": ("crash_before", _ranks({"1": "3", "3": "1"}), "crash", [3]),
@@ -80,6 +82,8 @@ VARIANTS: dict[str, tuple[str, Edit, str, list[int]]] = {
     "peers of a store that is gone": ("crash_after_short", _until(20, _raised(dict.fromkeys((1, 2, 3), _STORE)) + _EXIT), "crash", [0]),
     "three of four raise what nobody knows": ("crash_after_short", _until(20, _raised(dict.fromkeys((0, 1, 3), "LinkError: gone")) + _EXIT), "crash", []),
     "two of four ranks log that their calls differ": ("crash_after_short", _until(20, _raised(dict.fromkeys((0, 1), _DIFFER))), "comm_hang", []),
+    "a handler raises when the scheduler stops the job": ("crash_after_short", _until(20, _CANCELLED + _raised({1: "RuntimeError: SIGTERM"}) + _EXIT), "crash", []),
+    "a rank raises, and the scheduler stops the others": ("crash_after_short", _until(20, _raised({1: "RuntimeError: bad"}) + "\n" + _CANCELLED), "crash", [1]),
     "an exception that was caught": ("crash_after_short", _caught, "none", []),
     "a loss scale is searched": ("crash_after_short", lambda text: _value(r"\d", 13, "grad_norm", "0.4")(_value(r"\d", 1, "grad_norm", "inf")(text)), "none", []),
     "a metric of no consequence is NaN": ("crash_after_short", _value(r"\d", 1, "rss_gb", "0.38, val_acc=nan"), "none", []),

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
+from postmortem.parsers import _times
 from postmortem.parsers._record import Line
 
 _SCALES = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "m": 1e-3, "u": 1e-6, "µ": 1e-6, "n": 1e-9}
@@ -155,4 +156,59 @@ class Arguments:
             yield "config", {**row, "value": json.dumps(value)}
 
 
-MACHINES = (FlopsProfile, CommSummary, Arguments)
+class DeviceQuery:
+    """nvidia-smi -q: versions, and the memory in use of each device. Throttling and errors are lines of their own."""
+
+    OPENS: ClassVar[tuple[str, ...]] = ("=NVSMI LOG=",)
+    FORMAT: ClassVar[str] = "kernel.device_query"
+    role = "context"
+    _NAMES: ClassVar[dict[str, str]] = {
+        "Driver Version": "driver",
+        "CUDA Version": "driver_cuda",
+        "Product Name": "gpu",
+    }
+    _KINDS: ClassVar[dict[str, str]] = {"Used": "device_used", "Total": "device_total"}
+    _FIELD = re.compile(r"^ *(?P<key>[A-Z]\w[^:]*?) +: (?P<value>.+?) *$")
+    _DEVICE = re.compile(r"^GPU (?P<device>[0-9A-Fa-f]+:[0-9A-Fa-f:.]+)$")
+
+    def __init__(self) -> None:
+        self.found, self.device, self.section = list[tuple[str, dict[str, Any]]](), "", ""
+        self.time: int | None = None
+
+    @classmethod
+    def open(cls, line: Line) -> DeviceQuery | None:
+        """The title, alone on its line."""
+        return cls() if line.text.strip(" =") == "NVSMI LOG" else None
+
+    def take(self, line: Line) -> bool | None:
+        """A device, a field or the title of a section; what other formats know of it stays theirs."""
+        if device := self._DEVICE.match(line.text):
+            self.device = device["device"].lower()
+            return True
+        if field := self._FIELD.match(line.text):
+            return self._field(line, field["key"], field["value"]) or None
+        if line.text.startswith("  "):
+            self.section = line.text.strip()
+        return None if line.text.startswith("  ") or not line.text.strip() else False
+
+    def _field(self, line: Line, key: str, value: str) -> bool:
+        size = re.match(r"(\d+) MiB$", value)
+        where = {"line": line.line, "rank": line.rank, "local_rank": line.local_rank, "host": line.host}
+        if key == "Timestamp":
+            self.time = _times.whole_seconds(value, "%a %b %d %H:%M:%S %Y")
+        elif self.section == "FB Memory Usage" and key in self._KINDS and size:
+            about = {"part": line.part, "time": self.time, "task": line.task, "device": self.device}
+            row = {**where, **about, "kind": self._KINDS[key], "bytes": int(size[1]) << 20}
+            self.found.append(("memory", row))
+        elif key in self._NAMES:
+            self.found.append(("environment", {**where, "name": self._NAMES[key], "value": value}))
+        else:
+            return False
+        return True
+
+    def rows(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Memory by device, and what the host said of its driver and devices."""
+        yield from self.found
+
+
+MACHINES = (FlopsProfile, CommSummary, Arguments, DeviceQuery)

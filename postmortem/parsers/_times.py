@@ -110,10 +110,10 @@ def _dated(year: int | None) -> list[pl.Expr]:
     return [pl.coalesce("ns", guessed).alias("time"), named.alias("clock")]
 
 
-def whole_seconds(stamp: str) -> int | None:
-    """YYYY-MM-DD_HH:MM:SS (local time, no zone) -> ns since the epoch as if it were UTC."""
+def whole_seconds(stamp: str, form: str = "%Y-%m-%d_%H:%M:%S") -> int | None:
+    """Local time without a zone, as `strptime` reads it -> ns since the epoch as if it were UTC."""
     try:
-        moment = datetime.strptime(stamp.strip(), "%Y-%m-%d_%H:%M:%S").replace(tzinfo=UTC)
+        moment = datetime.strptime(stamp.strip(), form).replace(tzinfo=UTC)
     except ValueError:
         return None
     return int(moment.timestamp()) * 1_000_000_000
