@@ -349,3 +349,10 @@ def test_stacks_of_live_processes(tmp_path):
         "<module> (/opt/train.py:144)",
         "all_reduce (torch/distributed/distributed_c10d.py:2501)",
     ]
+
+
+def test_the_exception_of_a_rank_that_waited_is_no_cause(tmp_path):
+    said = "[Rank 3] Caught collective operation timeout: WorkNCCL(SeqNum=12, OpType=ALLREDUCE, Timeout(ms)=1800000) ran for 1800500 milliseconds before timing out."
+    text = f'Traceback (most recent call last):\n  File "train.py", line 9, in <module>\nRuntimeError: {said}\n'
+    rows, _ = read(tmp_path, text.encode())
+    assert [(r["kind"], r["role"]) for r in rows["event"] if r["kind"] == "exception"] == [("exception", "cascade")]

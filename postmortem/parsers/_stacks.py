@@ -146,7 +146,7 @@ _FOLLOWS = re.compile(
     r"Connection closed by (?:peer|remote)|Connection reset by peer|Broken pipe|Timed out waiting \d+ms for"
     r"|recvValue failed|sendBytes failed|Socket Timeout|socket timeout|remote process exited|ncclRemoteError"
     r"|has been aborted|was aborted|failed to pass monitoredBarrier|received errors while waiting for send/recv"
-    r"|NCCL communicator was aborted|Watchdog caught collective|connection was (?:closed|reset)|got signal: "
+    r"|NCCL communicator was aborted|aught collective operation timeout|connection was (?:closed|reset)|got signal: "
     r"|store may have been destroyed|[Ff]ailed to recv|ncclSystemError: System call \(e\.g\. socket"
     # TCPStore's client about a server that is gone (torch/csrc/distributed/c10d/socket.cpp, TCPStore.cpp)
     # subprocess.py, in a launcher that runs the training script as its child
