@@ -1,7 +1,7 @@
 /*---
 title = "Memory-growth slope per rank and kind"
 doc   = "Bytes per step by least squares over the second half of the steps, beside the robust slope of the lower envelope with its interval and the word for it (growing, flat, undecided)."
-reads = ["memory_series"]
+reads = ["memory_series", "memory_slope"]
 [returns]
 run_id = "VARCHAR"
 rank = "INTEGER"
@@ -21,9 +21,13 @@ rank | kind     | step | bytes
 0    | host_rss | 3    | 3145728
 0    | host_rss | 4    | 4194304
 """
+given.memory_slope = """
+rank | kind     | steps | slope   | word
+0    | host_rss | 4     | 1000000 | undecided
+"""
 expect = """
-rank | kind     | steps | least_squares
-0    | host_rss | 4     | 1048576
+rank | kind     | steps | least_squares | slope   | word
+0    | host_rss | 4     | 1048576       | 1000000 | undecided
 """
 ---*/
 WITH numbered AS (
@@ -35,18 +39,13 @@ WITH numbered AS (
     WINDOW same AS (PARTITION BY run_id, rank, kind ORDER BY step)
 ),
 
-slopes AS (
-    SELECT
-        run_id, rank, kind, max(steps) AS steps,
-        regr_slope(bytes, step) FILTER (WHERE place > steps / 2) AS least_squares,
-        growth(list(CAST(bytes AS DOUBLE) ORDER BY step)) AS g,
-        (max(step) - min(step)) / nullif(count(*) - 1, 0) AS stride
+fitted AS (
+    SELECT run_id, rank, kind, max(steps) AS steps, regr_slope(bytes, step) FILTER (WHERE place > steps / 2) AS least_squares
     FROM numbered
     GROUP BY run_id, rank, kind
 )
 
-SELECT
-    run_id, rank, kind, steps, least_squares,
-    g.slope / stride AS slope, g.low / stride AS low, g.high / stride AS high, g.kind AS word
-FROM slopes
-ORDER BY run_id, rank, kind
+SELECT f.run_id, f.rank, f.kind, f.steps, f.least_squares, s.slope, s.low, s.high, s.word
+FROM fitted AS f
+LEFT JOIN memory_slope AS s ON f.run_id = s.run_id AND f.rank IS NOT DISTINCT FROM s.rank AND f.kind = s.kind
+ORDER BY f.run_id, f.rank, f.kind
