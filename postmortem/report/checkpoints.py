@@ -167,7 +167,7 @@ def divergence(data: Data, extra: Marks) -> Figure | None:
     """How far two twin runs are apart, step by step; nothing where they are no twins or never part."""
     del extra
     parted = [row for row in data.paired("twin_divergence") if row["twins"] and row["step"] is not None]
-    rows = _sliced(data.paired("twin_metrics"))
+    rows = data.paired("twin_metrics")
     if not parted or not rows:
         return None
     values = [{"metric": r["name"], "step": r["step"], "difference": rounded(r["difference"])} for r in rows]
@@ -202,17 +202,3 @@ def divergence(data: Data, extra: Marks) -> Figure | None:
         table,
         ("twin_divergence", "twin_metrics"),
     )
-
-
-def _sliced(rows: Sequence[Row], slices: int = 300) -> list[Row]:
-    """The largest difference of every slice of steps, so that no parting is lost."""
-    known = [row for row in rows if words.finite(row["difference"]) is not None]
-    if not known:
-        return []
-    low, high = min(r["step"] for r in known), max(r["step"] for r in known)
-    best: dict[tuple[str, int], Row] = {}
-    for row in known:
-        key = (row["name"], (row["step"] - low) * slices // (high - low + 1))
-        if key not in best or row["difference"] > best[key]["difference"]:
-            best[key] = row
-    return sorted(best.values(), key=lambda r: (r["name"], r["step"]))

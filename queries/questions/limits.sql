@@ -1,7 +1,7 @@
 /*---
 title = "What was not checked, in sentences"
 doc   = "Kinds of evidence that a run does not have, with what they would have shown. A run without a finding is healthy only as far as it was checked."
-reads = ["source", "rank_evidence", "loss_steps", "rank_progress", "memory_series", "run_summary"]
+reads = ["source", "rank_evidence", "loss_steps", "rank_progress", "memory", "trace_memory_step", "run_summary"]
 [returns]
 run_id = "VARCHAR"
 sentence = "VARCHAR"
@@ -27,7 +27,7 @@ given.rank_progress = """
 rank | losses
 0    | 1
 """
-given.memory_series = """
+given.memory = """
 rank | kind     | step | bytes
 0    | host_rss | 1    | 1
 """
@@ -55,7 +55,7 @@ given.loss_steps = """
 step | loss
 1    | 3
 """
-given.memory_series = "rank"
+given.memory = "rank"
 expect = """
 sentence
 A single run was checked against itself: an error that leaves the numbers plausible shows only beside a twin, a run of the same job with the same seed.
@@ -75,7 +75,8 @@ facts AS (
         EXISTS(SELECT 1 FROM source AS s WHERE s.run_id = r.run_id AND s.format IN ('torch_checkpoint', 'safetensors', 'dcp')) AS checkpoints,
         (SELECT count(*) FROM rank_progress AS p WHERE p.run_id = r.run_id AND p.losses > 0) AS loss_ranks,
         EXISTS(SELECT 1 FROM loss_steps AS l WHERE l.run_id = r.run_id) AS losses,
-        EXISTS(SELECT 1 FROM memory_series AS m WHERE m.run_id = r.run_id) AS memory,
+        EXISTS (SELECT 1 FROM memory AS m WHERE m.run_id = r.run_id AND coalesce(m.step, m.after_step) IS NOT NULL)
+        OR EXISTS (SELECT 1 FROM trace_memory_step AS t WHERE t.run_id = r.run_id AND t.allocated IS NOT NULL) AS memory,
         (SELECT max(s.world_size) FROM run_summary AS s WHERE s.name = r.run_id) AS world_size
     FROM runs AS r
 )

@@ -1,10 +1,11 @@
 /*---
 title = "How far two twin runs are apart, step by step"
-doc   = "The largest difference over ranks of each number that both runs print, 0 as long as they agree to the last digit. Steps that `twin_metric` does not read are equal before its first one; after it, the difference is that of the mean over ranks."
+doc   = "The largest difference over ranks of each number that both runs print, 0 as long as they agree to the last digit. Steps that `twin_metric` does not read are equal before its first one; after it, the difference is that of the mean over ranks. Of every slice of the steps the largest difference of each name is listed, so that no parting is lost."
 reads = ["twin_metric", "metric_steps"]
 [params]
 before = { type = "VARCHAR", default = "before", doc = "Run before the fix." }
 after = { type = "VARCHAR", default = "after", doc = "Run after the fix." }
+slices = { type = "BIGINT", default = 300, doc = "Number of slices." }
 [returns]
 name = "VARCHAR"
 step = "BIGINT"
@@ -48,6 +49,25 @@ loss | 1    | 0          |
 loss | 90   | 1          | 0
 loss | 2000 | 0.5        |
 """
+[[case]]
+name = "two slices of two steps; what is not finite has no size"
+params = { slices = 2 }
+given.twin_metric = """
+run_id | rank | step | name | value | text
+before | 0    | 1    | loss | 3     | 3
+before | 0    | 2    | loss | 3     | 3
+before | 0    | 3    | loss | 3     | 3
+before | 0    | 4    | loss | 3     | 3
+after  | 0    | 1    | loss | 5     | 5
+after  | 0    | 2    | loss | 4     | 4
+after  | 0    | 3    | loss | 4     | 4
+after  | 0    | 4    | loss | NaN   | nan
+"""
+expect = """
+name | step | difference | rank
+loss | 1    | 2          | 0
+loss | 3    | 1          | 0
+"""
 ---*/
 WITH near AS (
     SELECT
@@ -70,9 +90,22 @@ far AS (
     FROM metric_steps AS b
     INNER JOIN metric_steps AS a ON b.step = a.step AND b.name = a.name
     WHERE b.run_id = $before AND a.run_id = $after AND b.step NOT IN (SELECT n.step FROM near AS n)
+),
+
+known AS (
+    SELECT name, step, difference, rank FROM near WHERE isfinite(difference)
+    UNION ALL
+    SELECT name, step, difference, rank FROM far WHERE isfinite(difference)
+),
+
+sliced AS (
+    SELECT
+        name, step, difference, rank,
+        (step - min(step) OVER ()) * $slices // (max(step) OVER () - min(step) OVER () + 1) AS slice
+    FROM known
 )
 
-SELECT name, step, difference, rank FROM near
-UNION ALL
-SELECT name, step, difference, rank FROM far
+SELECT name, step, difference, rank
+FROM sliced
+QUALIFY row_number() OVER (PARTITION BY name, slice ORDER BY difference DESC, step) = 1
 ORDER BY name, step

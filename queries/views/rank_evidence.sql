@@ -2,6 +2,7 @@
 title = "Which ranks left which evidence"
 doc   = "One row per run and rank that exists: every rank up to the world size, and every rank that left anything."
 materialize = true
+keep  = true
 reads = ["run_summary", "line", "metrics", "trace_file", "collective_evidence", "source"]
 [returns]
 run_id = "VARCHAR"

@@ -1,6 +1,7 @@
 /*---
 title = "Numbers that two runs of the same job print alike"
-doc   = "Losses, gradient norms, learning rates and loss scales per run, rank and step, as printed; the last print of a step counts. Only the first 16 blocks of 64 steps in which the runs at hand do not all print the same are read. Times, rates and memory are left out: they differ between any two runs."
+doc   = "Losses, gradient norms, learning rates and loss scales per run, rank and step, as printed; the last print of a step counts. Only the first blocks of 64 steps in which the runs at hand do not all print the same are read: 16 of them, fewer where ranks are many, but one. Times, rates and memory are left out: they differ between any two runs."
+materialize = true
 reads = ["metric", "twin_block"]
 [returns]
 run_id = "VARCHAR"
@@ -42,8 +43,14 @@ WITH differing AS (
     HAVING min(run_id) < max(run_id) AND min(digest) < max(digest)
 ),
 
+series AS (
+    SELECT count(*) AS n FROM (SELECT DISTINCT rank, name FROM twin_block)
+),
+
 chosen AS (
-    SELECT block FROM differing GROUP BY block ORDER BY block LIMIT 16
+    SELECT block
+    FROM (SELECT block, row_number() OVER (ORDER BY block) AS place FROM differing GROUP BY block)
+    WHERE place <= greatest(1, least(16, 4096 // (SELECT n FROM series)))
 ),
 
 marks AS (
