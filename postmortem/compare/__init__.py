@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from postmortem.compare.alone import measures
@@ -40,7 +41,8 @@ def compare(
 
     """
     before, after = session.runs
-    sides = tuple(diagnose(session.only(run)) for run in (before, after))
+    with ThreadPoolExecutor(2) as pool:  # DuckDB works while another thread holds Python
+        sides = tuple(pool.map(lambda run: diagnose(session.only(run)), (before, after)))
     changed = changes(session)
     more = _more(session, further, bound) if any(further) else None
     speed = throughput(session, changed, bound=bound, run_noise=run_noise, more=more)

@@ -50,7 +50,7 @@ series AS (
 chosen AS (
     SELECT block
     FROM (SELECT block, row_number() OVER (ORDER BY block) AS place FROM differing GROUP BY block)
-    WHERE place <= greatest(1, least(16, 4096 // (SELECT n FROM series)))
+    WHERE place <= greatest(1, least(16, 1024 // (SELECT n FROM series)))
 ),
 
 marks AS (
