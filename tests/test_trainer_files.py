@@ -110,6 +110,29 @@ def test_nvidia_smi_query_with_units(tmp_path):
     assert issues == []
 
 
+def test_nvidia_smi_says_why_clocks_are_low(tmp_path):
+    """Bits as in nvml.h: 0x1 idle, 0x4 power cap, 0x8 slowdown, 0x40 heat; -o DT and -s v of dmon."""
+    query = (
+        b"timestamp, index, pci.bus_id, driver_version, clocks_event_reasons.active\n"
+        b"2026/03/28 10:00:00.000, 0, 00000000:1B:00.0, 535.104.05, 0x0000000000000001\n"
+        b"2026/03/28 10:00:00.000, 1, 00000000:3B:00.0, 535.104.05, 0x0000000000000048\n"
+    )
+    rows, issues = read(nvidia_smi, tmp_path, query, "smi.csv")
+    assert [(r["name"], json.loads(r["detail"])) for r in rows["event"]] == [
+        ("hw_slowdown", {"device": "1", "pci": "00000000:3B:00.0"}),
+        ("hw_thermal_slowdown", {"device": "1", "pci": "00000000:3B:00.0"}),
+    ]
+    assert [(r["name"], r["value"]) for r in rows["environment"]] == [("driver", "535.104.05")]
+    assert issues == []
+    dmon = (
+        b"#Date       Time        gpu    pwr  pviol  tviol\n#YYYYMMDD   HH:MM:SS    Idx      W      %   bool\n"
+        b" 20260328   10:00:00      0    400      0      0\n 20260328   10:00:00      1    280      0      1\n"
+    )
+    rows, issues = read(nvidia_smi, tmp_path, dmon, "dmon.txt")
+    assert [(r["name"], json.loads(r["detail"])) for r in rows["event"]] == [("thermal_violation", {"device": "1"})]
+    assert issues == []
+
+
 def test_nvidia_smi_dmon_with_missing_values(tmp_path):
     data = b"# gpu    pwr  gtemp     sm    mem     fb\n# Idx      W      C      %      %     MB\n    0     60     35      -      0   1024\n"
     rows, _ = read(nvidia_smi, tmp_path, data, "dmon.txt")

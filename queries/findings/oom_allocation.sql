@@ -1,6 +1,6 @@
 /*---
 title    = "An allocation was refused"
-doc      = "Records that say an allocation was refused, on the device, on the host, in shared or in pinned memory, with what was asked for, what was free and what the allocator kept unused. The earliest counts, with the ranks that report the same within a minute; where every rank reports it, nobody is named. A refusal after which its writer went on for several steps was caught: it counts only where nothing else explains that a process failed, and then names nobody; nor does it count where every process ended well."
+doc      = "Records that say an allocation was refused, on the device, on the host, in shared or in pinned memory, with what was asked for, what was free and what the allocator kept unused. The earliest counts, with the ranks that report the same within a minute; where every rank reports it, nobody is named. A refusal after which its writer went on for several steps was caught: it counts only where nothing else explains that a process failed, and then names nobody; nor does it count where every process ended well. Where the kernel killed a process that no rank is known to own, it counts only if something of the run failed: hosts run other programs too."
 fault    = "oom"
 severity = "fault"
 weight   = 3
@@ -38,6 +38,33 @@ expect = """
 rank | culprit | step | kind | asked | line
 1    | true    | 12   | host | 1024  | 9
 """
+[[case]]
+name = "the kernel killed a process of rank 1: the limit of its cgroup; another process of the host did the run no harm"
+given.run_summary = """
+world_size
+2
+"""
+given.events = """
+kind | role | rank | pid | name | bytes | line | detail
+oom  | root | 1    | 77  | host |       | 8    | {"constraint": "CONSTRAINT_MEMCG", "cgroup": "/job"}
+oom  | root | 1    | 77  | host | 2048  | 9    | {"process": "python3"}
+oom  | root |      | 99  | host | 2048  | 2    | {"process": "chrome"}
+"""
+expect = """
+rank | culprit | kind | numbers | line
+1    | true    | host | : the limit of cgroup /job was reached, 2,048 B held by process 77 | 8
+"""
+[[case]]
+name = "the kernel killed a process that is not the run's, and nothing failed"
+given.run_summary = """
+world_size
+2
+"""
+given.events = """
+kind | role | pid | name | bytes | line | detail
+oom  | root | 99  | host | 2048  | 2    | {"process": "chrome"}
+"""
+expect = "rank | culprit"
 [[case]]
 name = "what was free and what was kept, in bytes"
 given.run_summary = """
@@ -116,7 +143,7 @@ expect = "rank | culprit | step | kind | asked"
 ---*/
 WITH said AS (
     SELECT
-        e.rank, e.name AS kind, e.bytes, e.detail, e.time, e.source, e.line, e.part, e.message,
+        e.rank, e.pid, e.name AS kind, e.bytes, e.detail, e.time, e.source, e.line, e.part, e.message,
         coalesce(e.step, e.after_step + 1) AS step,
         coalesce(o.steps > $went_on, FALSE) AS caught
     FROM events AS e
@@ -128,26 +155,37 @@ WITH said AS (
 failure AS (
     SELECT
         bool_or(kind = 'exit' AND code <> 0 OR kind = 'exception' AND role = 'cascade') AS seen,
+        bool_or(kind IN ('exit', 'signal') AND code <> 0 OR kind IN ('exception', 'data_worker', 'peer_lost', 'watchdog')) AS harmed,
         (SELECT count(*) FROM said WHERE NOT caught) AS fatal
     FROM events
 ),
 
 refused AS (
     SELECT
-        s.rank, s.kind, s.bytes, s.detail, s.time, s.source, s.line, s.message, s.step, s.caught,
+        s.rank, s.pid, s.kind, s.bytes, s.detail, s.time, s.source, s.line, s.message, s.step, s.caught,
         row_number() OVER (PARTITION BY coalesce(s.rank, -1) ORDER BY s.time NULLS LAST, s.source, s.line, s.part) AS place
     FROM said AS s
     CROSS JOIN failure AS f
-    WHERE NOT s.caught OR (f.seen AND f.fatal = 0)
+    WHERE
+        (NOT s.caught OR (f.seen AND f.fatal = 0))
+        AND (s.rank IS NOT NULL OR s.pid IS NULL OR f.harmed)
 ),
 
 first_one AS (
     SELECT min(time) AS time FROM refused
 ),
 
+-- The kernel says in one record which limit was reached, and in the next how much the process held.
+killed AS (
+    SELECT pid, any_value(detail ->> '$.constraint') AS reached, any_value(detail ->> '$.cgroup') AS cgroup, max(bytes) AS held
+    FROM said
+    WHERE kind = 'host' AND pid IS NOT NULL
+    GROUP BY pid
+),
+
 together AS (
     SELECT
-        r.rank, r.step, r.kind, r.bytes, r.time, r.source, r.line, r.message, r.caught,
+        r.rank, r.pid, r.step, r.kind, r.bytes, r.time, r.source, r.line, r.message, r.caught,
         CAST(coalesce(r.detail ->> '$.free', r.detail ->> '$.free_1') AS BIGINT) AS free,
         coalesce(
             CAST(r.detail ->> '$.unallocated' AS BIGINT),
@@ -169,15 +207,23 @@ SELECT
     t.step,
     replace(t.kind, '_memory', '') AS kind,
     rtrim(
-        ': ' || coalesce(format('{:,} B asked, ', t.bytes), '') || coalesce(format('{:,} B free, ', t.free), '')
+        ': ' || CASE
+            WHEN k.reached = 'CONSTRAINT_MEMCG' THEN 'the limit of ' || coalesce('cgroup ' || k.cgroup, 'a cgroup') || ' was reached, '
+            WHEN k.reached IS NOT NULL THEN 'the whole host was full, '
+            ELSE ''
+        END
+        || coalesce(format('{:,} B held by process {}, ', k.held, k.pid), '')
+        || CASE WHEN t.pid IS NULL THEN coalesce(format('{:,} B asked, ', t.bytes), '') ELSE '' END
+        || coalesce(format('{:,} B free, ', t.free), '')
         || coalesce(format('{:,} B reserved but unused', t.unused), ''),
         ', :'
     ) AS numbers,
-    t.bytes AS asked,
+    CASE WHEN t.kind <> 'host' OR t.pid IS NULL THEN t.bytes END AS asked,
     t.free, t.unused, t.total,
     t.time, t.source, t.line,
     t.message AS text
 FROM together AS t
 CROSS JOIN run_summary AS s
+LEFT JOIN killed AS k ON t.kind = 'host' AND t.pid = k.pid
 WHERE s."end" IS DISTINCT FROM 'completed'
 ORDER BY t.rank NULLS LAST

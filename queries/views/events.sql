@@ -1,8 +1,8 @@
 /*---
 title = "Events with the global rank resolved"
-doc   = "Every recognised happening; where the record states no global rank, the one that its file, local rank, host, label or process id were said to be. A stamp without a year takes the run's. Where no step is near the record in its file, the last step that its rank printed anywhere. Faults of the machine (kernel and device records) that no rank is tied to and that lie more than a day before or after the run are left out: logs of a host go back for weeks."
+doc   = "Every recognised happening; where the record states no global rank, the one that its file, local rank, host, label, process id or device were said to be. Process ids of one host say nothing of those of another. A stamp without a year takes the run's. Where no step is near the record in its file, the last step that its rank printed anywhere; for an end, an exception or a refusal on a rank that prints no steps, the last that anybody printed before it in that file. Faults of the machine (kernel and device records) that no rank is tied to and that lie more than a day before or after the run are left out: logs of a host go back for weeks."
 materialize = true
-reads = ["event", "metric", "process", "rank_map", "run_year", "rank_progress"]
+reads = ["event", "metric", "process", "rank_map", "run_year", "rank_progress", "device_rank"]
 [returns]
 run_id = "VARCHAR"
 source = "VARCHAR"
@@ -42,6 +42,51 @@ kind | pid | rank
 exit | 77  | 3
 exit | 78  |
 exit |     | 1
+"""
+[[case]]
+name = "the same process id on another host, a loader's process, and a device that is known from its bus"
+given.process = """
+host | pid | rank
+a    | 77  | 3
+"""
+given.device_rank = """
+host | pci   | rank
+a    | 3b000 | 5
+"""
+given.event = """
+kind        | host     | pid | rank | detail
+oom         | b        | 77  |      |
+oom         | a.site   | 77  |      |
+data_worker | a        | 90  | 2    |
+oom         | a        | 90  |      |
+xid         | a        |     |      | {"pci": "0000:3b:00"}
+xid         | b        |     |      | {"pci": "0000:3b:00"}
+throttle    |          |     |      | {"pci": "00000000:3B:00.0"}
+"""
+expect = """
+kind        | host     | pid | rank
+oom         | b        | 77  |
+oom         | a.site   | 77  | 3
+data_worker | a        | 90  | 2
+oom         | a        | 90  | 2
+xid         | a        |     | 5
+xid         | b        |     |
+throttle    |          |     | 5
+"""
+[[case]]
+name = "an exception on a rank that prints no steps, between steps of rank 0"
+given.metric = """
+source | rank | step | line | name
+a      | 0    | 3    | 1    | loss
+a      | 0    | 4    | 5    | loss
+"""
+given.event = """
+source | kind      | rank | line
+a      | exception | 2    | 3
+"""
+expect = """
+kind      | rank | after_step
+exception | 2    | 3
 """
 [[case]]
 name = "a process id that the launcher tied to a local rank"
@@ -123,16 +168,90 @@ WITH spans AS (  -- a day more on both sides, as zones of clocks may differ
     GROUP BY run_id
 ),
 
-pids AS (
-    SELECT p.run_id, p.pid, min(coalesce(p.rank, m.rank)) AS rank
+owners AS (
+    SELECT p.run_id, p.host, p.pid, coalesce(p.rank, m.rank) AS rank
     FROM process AS p
     LEFT JOIN rank_map AS m
         ON
             p.run_id = m.run_id AND p.source = m.source AND p.local_rank = m.local_rank
             AND p.host IS NOT DISTINCT FROM m.host AND m.task IS NULL
     WHERE p.pid IS NOT NULL AND coalesce(p.rank, m.rank) IS NOT NULL
-    GROUP BY p.run_id, p.pid
-    HAVING count(DISTINCT coalesce(p.rank, m.rank)) = 1
+    UNION ALL
+    SELECT e.run_id, e.host, e.pid, coalesce(e.rank, m.rank) AS rank
+    FROM event AS e
+    LEFT JOIN rank_map AS m
+        ON
+            e.run_id = m.run_id AND e.source = m.source AND e.local_rank IS NOT DISTINCT FROM m.local_rank
+            AND e.host IS NOT DISTINCT FROM m.host AND e.task IS NOT DISTINCT FROM m.task
+    WHERE e.kind = 'data_worker' AND e.pid IS NOT NULL AND coalesce(e.rank, m.rank) IS NOT NULL
+),
+
+-- A host is compared by its first name; an address says nothing of a name.
+who AS (
+    SELECT
+        run_id, pid, rank,
+        CASE WHEN NOT regexp_matches(host, '^[\d.:]+$|^localhost$') THEN lower(split_part(host, '.', 1)) END AS host
+    FROM owners
+),
+
+asked AS (
+    SELECT DISTINCT
+        run_id, pid, host,
+        CASE WHEN NOT regexp_matches(host, '^[\d.:]+$|^localhost$') THEN lower(split_part(host, '.', 1)) END AS short
+    FROM event
+    WHERE pid IS NOT NULL
+),
+
+pids AS (
+    SELECT a.run_id, a.pid, a.host, min(w.rank) AS rank
+    FROM asked AS a
+    INNER JOIN who AS w ON a.run_id = w.run_id AND a.pid = w.pid AND (a.short IS NULL OR w.host IS NULL OR a.short = w.host)
+    GROUP BY a.run_id, a.pid, a.host
+    HAVING count(DISTINCT w.rank) = 1
+),
+
+-- Bus ids as NCCL writes them: one hexadecimal number of domain, bus, device and function (the driver's lines lack it).
+located AS (
+    SELECT DISTINCT
+        run_id, host, detail ->> '$.pci' AS pci, TRY_CAST(detail ->> '$.device' AS INTEGER) AS device,
+        ltrim(
+            lower(replace(replace(detail ->> '$.pci', ':', ''), '.', ''))
+            || CASE WHEN contains(detail ->> '$.pci', '.') THEN '' ELSE '0' END, '0'
+        ) AS bus
+    FROM event
+    WHERE kind IN ('xid', 'throttle', 'ecc') AND (detail ->> '$.pci' IS NOT NULL OR detail ->> '$.device' IS NOT NULL)
+),
+
+devices AS (
+    SELECT l.run_id, l.host, l.pci, l.device, min(d.rank) AS rank
+    FROM located AS l
+    INNER JOIN device_rank AS d
+        ON
+            l.run_id = d.run_id
+            AND (l.host IS NULL OR lower(split_part(l.host, '.', 1)) = lower(split_part(d.host, '.', 1)))
+            AND (l.bus = d.pci OR (l.device = d.device AND (l.bus IS NULL OR d.pci IS NULL)))
+    GROUP BY l.run_id, l.host, l.pci, l.device
+    HAVING count(DISTINCT d.rank) = 1
+),
+
+ended AS (  -- an end on a rank that prints no steps
+    SELECT e.run_id, e.source, e.line, e.part, e.kind, e.attempt
+    FROM event AS e
+    WHERE
+        e.kind IN ('exception', 'oom', 'signal', 'exit', 'device_error') AND e.step IS NULL AND e.after_step IS NULL
+        AND (e.rank IS NOT NULL OR e.local_rank IS NOT NULL)
+),
+
+near AS (
+    SELECT e.run_id, e.source, e.line, e.part, e.kind, m.step
+    FROM ended AS e
+    ASOF INNER JOIN (
+        SELECT run_id, source, attempt, line, step
+        FROM metric
+        WHERE step IS NOT NULL AND source IN (SELECT ended.source FROM ended)
+    ) AS m
+        ON e.run_id = m.run_id AND e.source = m.source AND e.line >= m.line
+    WHERE e.attempt IS NOT DISTINCT FROM m.attempt
 ),
 
 tasks AS (  -- where labels of tasks are ranks, so are the numbers by which srun or mpirun speaks of them
@@ -163,11 +282,16 @@ resolved AS (
         END AS time,
         CASE WHEN e.clock <> 'day' THEN e.clock WHEN e.clock = 'day' AND y.year IS NOT NULL THEN 'year' END AS clock,
         e.kind, e.role,
-        coalesce(e.rank, m.rank, pids.rank, tasks.rank, CASE WHEN mpi.run_id IS NOT NULL THEN e.task END) AS rank,
+        coalesce(e.rank, m.rank, pids.rank, devices.rank, tasks.rank, CASE WHEN mpi.run_id IS NOT NULL THEN e.task END) AS rank,
         e.local_rank, e.host, e.pid, e.attempt, e.step, e.after_step, e.name,
         CASE WHEN e.kind IN ('exit', 'signal') THEN coalesce(e.code, -CAST(coalesce(e.detail ->> '$.signal', e.detail ->> '$.signal_1', e.detail ->> '$.signal_2', e.detail ->> '$.signal_3') AS BIGINT), named.code) ELSE e.code END AS code, e.bytes, e.duration, e.message, e.detail
     FROM event AS e
-    LEFT JOIN pids ON e.run_id = pids.run_id AND e.pid = pids.pid
+    LEFT JOIN pids ON e.run_id = pids.run_id AND e.pid = pids.pid AND e.host IS NOT DISTINCT FROM pids.host
+    LEFT JOIN devices
+        ON
+            e.kind IN ('xid', 'throttle', 'ecc') AND e.run_id = devices.run_id AND e.host IS NOT DISTINCT FROM devices.host
+            AND (e.detail ->> '$.pci') IS NOT DISTINCT FROM devices.pci
+            AND TRY_CAST(e.detail ->> '$.device' AS INTEGER) IS NOT DISTINCT FROM devices.device
     LEFT JOIN rank_map AS m
         ON
             e.run_id = m.run_id AND e.source = m.source AND e.local_rank IS NOT DISTINCT FROM m.local_rank
@@ -181,10 +305,12 @@ resolved AS (
 SELECT
     e.run_id, e.source, e.line, e.part, e.time, e.clock, e.kind, e.role, e.rank, e.local_rank, e.host, e.pid,
     e.attempt, e.step,
-    CASE WHEN e.step IS NULL THEN coalesce(e.after_step, p.last_step) END AS after_step,
+    CASE WHEN e.step IS NULL THEN coalesce(e.after_step, p.last_step, near.step) END AS after_step,
     e.name, e.code, e.bytes, e.duration, e.message, e.detail
 FROM resolved AS e
 LEFT JOIN rank_progress AS p ON e.run_id = p.run_id AND e.rank = p.rank
+LEFT JOIN near
+    ON e.run_id = near.run_id AND e.source = near.source AND e.line = near.line AND e.part IS NOT DISTINCT FROM near.part AND e.kind = near.kind
 LEFT JOIN spans AS s ON e.run_id = s.run_id
 WHERE
     e.rank IS NOT NULL OR e.local_rank IS NOT NULL OR e.time IS NULL OR s.started IS NULL
