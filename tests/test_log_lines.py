@@ -164,6 +164,54 @@ MIXED = (TRACEBACK + "".join(f"[rank {r}] step {s}: loss={s}.5, rss_gb=0.{s}\n" 
 )).encode()  # fmt: skip
 
 
+# Tables of two agents as pdsh mixes them (torch/distributed/elastic/multiprocessing/errors/__init__.py); only the
+# agents' own lines show that n1 and n2 are hosts.
+AGENTS = """
+n1: E0324 14:43:30.149000 28622 torch/distributed/elastic/multiprocessing/api.py:1002] failed (exitcode: -11) local_rank: 0 (pid: 6175) of binary: python3
+n2: E0324 14:43:31.149000 9622 torch/distributed/elastic/multiprocessing/api.py:1002] failed (exitcode: 1) local_rank: 1 (pid: 7177) of binary: python3
+n1: Failures:
+n2: Failures:
+n1: [1]:
+n2:   <NO_OTHER_FAILURES>
+n1:   time      : 2026-03-24_14:43:28
+n2: ------------------------------------------------------------
+n2: Root Cause (first observed failure):
+n1:   rank      : 1 (local_rank: 1)
+n2: [0]:
+n1:   exitcode  : -15 (pid: 6176)
+n2:   time      : 2026-03-24_14:43:29
+n1:   traceback : Signal 15 (SIGTERM) received by PID 6176
+n2:   rank      : 5 (local_rank: 1)
+n1: ------------------------------------------------------------
+n1: Root Cause (first observed failure):
+n2:   exitcode  : 1 (pid: 7177)
+n1: [0]:
+n1:   time      : 2026-03-24_14:43:26
+n2:   traceback : Traceback (most recent call last):
+n1:   rank      : 0 (local_rank: 0)
+n2:     File "train.py", line 44, in main
+n1:   exitcode  : -11 (pid: 6175)
+n2:       raise ValueError("bad token")
+n1:   traceback : Signal 11 (SIGSEGV) received by PID 6175
+n2:   ValueError: bad token
+n1: ============================================================
+n2: ============================================================
+"""
+
+
+def test_mixed_failure_tables_of_two_nodes(tmp_path):
+    rows, _ = read(tmp_path, AGENTS.encode())
+    ends = [r for r in rows["event"] if r["kind"] == "exit"]
+    assert {(r["host"], r["local_rank"], r["pid"], r["code"]) for r in ends if r["rank"] is None} == {
+        ("n1", 0, 6175, -11), ("n2", 1, 7177, 1)
+    }  # fmt: skip
+    assert {(r["host"], r["rank"], r["pid"], r["code"], r["message"]) for r in ends if r["rank"] is not None} == {
+        ("n1", 0, 6175, -11, "Signal 11 (SIGSEGV) received by PID 6175"),
+        ("n1", 1, 6176, -15, "Signal 15 (SIGTERM) received by PID 6176"),
+        ("n2", 5, 7177, 1, "ValueError: bad token"),
+    }
+
+
 def order(rows):
     return {table: sorted(map(repr, found)) for table, found in rows.items()}
 

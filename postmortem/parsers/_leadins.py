@@ -67,7 +67,8 @@ _ZONED = re.compile(ascii_classes(_ZONE) + "$")
 # A bare word with a colon in front of a record is a host only if what follows is a lead-in that no message starts with.
 _HOST_TOKEN = ascii_classes(r"^([A-Za-z0-9][\w.-]*): ")
 _HOST_STRONG = ascii_classes(
-    r"^[A-Za-z0-9][\w.-]*: (?:\[rank\d+\]:|\[default\d+\]:|\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[,.]\d{3}\] \[[A-Z]+\] \[)"
+    r"^[A-Za-z0-9][\w.-]*: (?:\[rank\d+\]:|\[default\d+\]:|\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[,.]\d{3}\] (?:\[[A-Z]+\] \[|torch\.[\w.]+: \[)"
+    r"|[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ [^\] ]+:\d+\]|\[[IWEF](?:\d{3,4} \d\d:\d\d:\d\d\.\d+)? [\w./-]+:\d+\])"
 )
 # pdsh -w a,b / "Running on the following workers: a,b" (deepspeed/launcher/multinode_runner.py)
 _HOST_LIST = re.compile(r"(?:pdsh (?:-\S+ (?:\d+ )?)*-w |Running on the following workers: )([\w.,-]+)")

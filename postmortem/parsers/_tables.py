@@ -21,11 +21,12 @@ class ErrorTable:
     FORMAT: ClassVar[str] = "torchrun.error_table"
     role = "symptom"
     _FIELD = re.compile(r"^ *(?P<name>time|host|rank|exitcode|error_file|traceback) *: ?(?P<value>.*)$")
+    # A worker's traceback is set in by two spaces, its frames by four.
+    _RAISED = re.compile(r"^  (?P<raised>[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit)(?:: .*)?)$")
 
     def __init__(self, line: Line) -> None:
         self.first = line
         self.failures: list[dict[str, Any]] = []
-        self.open_traceback = False
 
     @classmethod
     def open(cls, line: Line) -> ErrorTable | None:
@@ -44,12 +45,11 @@ class ErrorTable:
             return True
         if re.fullmatch(r"={5,}", text):
             return not self.failures
-        return (
-            bool(self.failures)
-            and "traceback" in self.failures[-1]
-            and not line.logger
-            and line.text.startswith((" ", "T", "File"))
-        )
+        if not self.failures or "traceback" not in self.failures[-1] or line.logger:
+            return False
+        if raised := self._RAISED.match(line.text):
+            self.failures[-1]["traceback"] = raised["raised"]
+        return line.text.startswith((" ", "T", "File"))
 
     def rows(self) -> Iterator[tuple[str, dict[str, Any]]]:
         for failure in self.failures:
