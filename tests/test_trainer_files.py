@@ -94,6 +94,9 @@ def test_error_json_is_an_exception(tmp_path):
     assert (row["name"], row["message"], row["role"], row["time"], row["local_rank"], row["attempt"]) == (
         "ValueError", "bad token", "root", 1796194199 * 10**9, 1, 2,
     )  # fmt: skip
+    assert row["code"] is None
+    data = b'{"message": {"message": "ValueError: bad token", "extraInfo": {}, "errorCode": 17}}'
+    assert [r["code"] for r in read(error_json, tmp_path, data, "error.json")[0]["event"]] == [17]
 
 
 def test_nvidia_smi_query_with_units(tmp_path):
@@ -123,6 +126,7 @@ def test_nvidia_smi_says_why_clocks_are_low(tmp_path):
         ("hw_thermal_slowdown", {"device": "1", "pci": "00000000:3B:00.0"}),
     ]
     assert [(r["name"], r["value"]) for r in rows["environment"]] == [("driver", "535.104.05")]
+    assert not rows.get("metric")  # an address begins with digits, and is no number
     assert issues == []
     dmon = (
         b"#Date       Time        gpu    pwr  pviol  tviol\n#YYYYMMDD   HH:MM:SS    Idx      W      %   bool\n"

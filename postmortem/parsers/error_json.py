@@ -36,10 +36,11 @@ def parse(source: Source) -> Iterator[Parsed]:
     if not re.fullmatch(r"[\w.]+", name):
         name, message = "", text
     kind, role, _ = classify(name, message)
-    stamp = str(extra.get("timestamp", ""))
+    stamp, code = str(extra.get("timestamp", "")), inner.get("errorCode")
     row = {
         "line": 1, "part": 0, "kind": kind, "role": role, "name": name, "message": message,
         "time": int(stamp) * 1_000_000_000 if re.fullmatch(r"\d{9,11}", stamp) else None, "clock": "utc",
+        "code": code if isinstance(code, int) and abs(code) < 1 << 31 else None,
         "rank": source.rank, "local_rank": source.local_rank, "host": source.host,
         "attempt": attempt_from_name(source.path) or 0,
         "detail": json.dumps({"callstack": str(extra.get("py_callstack", ""))[:20000]}),

@@ -96,7 +96,7 @@ class _Rows:
         for key, cell in row.items():
             if _THROTTLES.match(key):
                 continue
-            number = re.match(r"^(-?\d+(?:\.\d*)?) ?(\S*)$", cell)
+            number = re.match(r"^(-?\d+(?:\.\d*)?) ?([A-Za-z/%]*)$", cell)
             if number is None or key in ("index", "gpu", "timestamp", "date", "time", "driver_version", *_VIOLATIONS):
                 continue
             if key in _MEMORY:
