@@ -1,5 +1,7 @@
 """Tables and dumps that DeepSpeed and trainers print: their numbers and settings, as rows."""
 
+import json
+
 import pytest
 from test_log_lines import read
 
@@ -141,5 +143,35 @@ GPU 00000000:5E:00.0
     assert {r["name"]: r["value"] for r in rows["environment"]} == {
         "driver": "550.54.15", "driver_cuda": "12.4", "gpu": "NVIDIA A100-SXM4-80GB"
     }  # fmt: skip
-    assert [(r["kind"], r["name"]) for r in rows["event"]] == [("throttle", "HW Thermal Slowdown")]
+    assert [(r["name"], json.loads(r["detail"])["pci"], r["time"]) for r in rows["event"]] == [
+        ("HW Thermal Slowdown", "00000000:3b:00.0", 1767693600000000000)
+    ]
     assert [(r["step"], r["value"]) for r in rows["metric"]] == [(7, 2.5)]
+
+
+def test_errors_of_a_device_carry_its_address_and_section(tmp_path):
+    text = """GPU 00000000:86:00.0
+    Clocks Throttle Reasons
+        SW Power Cap                      : Not Active
+    ECC Errors
+        Volatile
+            DRAM Correctable              : 5
+            DRAM Uncorrectable            : 2
+        Aggregate
+            DRAM Uncorrectable            : 7
+    Remapped Rows
+        Uncorrectable Error               : 0
+        Remapping Failure Occurred        : Yes
+GPU 00000000:87:00.0
+    ECC Errors
+        Volatile
+            DRAM Uncorrectable            : 0
+"""
+    rows, _ = read(tmp_path, text.encode())
+    assert [(r["kind"], r["role"], r["line"], r["message"], r["time"]) for r in rows["event"]] == [
+        ("ecc", "symptom", 7, "device 00000000:86:00.0: DRAM Uncorrectable: 2 (Volatile)", None),
+        ("ecc", "symptom", 9, "device 00000000:86:00.0: DRAM Uncorrectable: 7 (Aggregate)", None),
+        ("ecc", "symptom", 12, "device 00000000:86:00.0: Remapping Failure Occurred: Yes (Remapped Rows)", None),
+    ]
+    rows, _ = read(tmp_path, b"        HW Slowdown                       : Active\n")  # one line of it, found with grep
+    assert [(r["kind"], r["message"]) for r in rows["event"]] == [("throttle", "HW Slowdown: Active")]

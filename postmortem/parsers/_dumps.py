@@ -157,9 +157,15 @@ class Arguments:
 
 
 class DeviceQuery:
-    """nvidia-smi -q: versions, and the memory in use of each device. Throttling and errors are lines of their own."""
+    """nvidia-smi -q, whole or an excerpt: versions, and of each device memory in use, what holds it back, and errors.
 
-    OPENS: ClassVar[tuple[str, ...]] = ("=NVSMI LOG=",)
+    An error counter under "Aggregate" counts since the device was made; its section is told with it.
+    """
+
+    OPENS: ClassVar[tuple[str, ...]] = (
+        "=NVSMI LOG=", "GPU 0000", "Slowdown ", "SW Power Cap ",
+        "Uncorrectable", "Double Bit ECC ", "Remapping Failure ", "Pending Page Blacklist ",
+    )  # fmt: skip
     FORMAT: ClassVar[str] = "kernel.device_query"
     role = "context"
     _NAMES: ClassVar[dict[str, str]] = {
@@ -169,7 +175,16 @@ class DeviceQuery:
     }
     _KINDS: ClassVar[dict[str, str]] = {"Used": "device_used", "Total": "device_total"}
     _FIELD = re.compile(r"^ *(?P<key>[A-Z]\w[^:]*?) +: (?P<value>.+?) *$")
-    _DEVICE = re.compile(r"^GPU (?P<device>[0-9A-Fa-f]+:[0-9A-Fa-f:.]+)$")
+    _DEVICE = re.compile(r"^GPU (?P<device>[0-9A-Fa-f]+:[0-9A-Fa-f:.]+) *$")
+    _EVENTS: ClassVar[dict[str, re.Pattern[str]]] = {
+        "throttle": re.compile(
+            r"^ *(?P<name>HW (?:Thermal |Power Brake )?Slowdown|SW Thermal Slowdown|SW Power Cap) +: (?P<value>Active) *$"
+        ),
+        "ecc": re.compile(
+            r"^ *(?P<name>(?:DRAM |SRAM )?Uncorrectable(?: Parity| SEC-DED)?|Double Bit ECC|Remapping Failure Occurred"
+            r"|Uncorrectable Error|Pending Page Blacklist) +: (?P<value>[1-9]\d*|Yes) *$"
+        ),
+    }
 
     def __init__(self) -> None:
         self.found, self.device, self.section = list[tuple[str, dict[str, Any]]](), "", ""
@@ -177,19 +192,40 @@ class DeviceQuery:
 
     @classmethod
     def open(cls, line: Line) -> DeviceQuery | None:
-        """The title, alone on its line."""
-        return cls() if line.text.strip(" =") == "NVSMI LOG" else None
+        """The title or a device, alone on its line; in an excerpt a line that says that something is wrong."""
+        fresh = cls()
+        if line.text.strip(" =") == "NVSMI LOG" or fresh._device(line) or fresh._event(line):
+            return fresh
+        return None
 
     def take(self, line: Line) -> bool | None:
         """A device, a field or the title of a section; what other formats know of it stays theirs."""
-        if device := self._DEVICE.match(line.text):
-            self.device = device["device"].lower()
+        if self._device(line) or self._event(line):
             return True
         if field := self._FIELD.match(line.text):
             return self._field(line, field["key"], field["value"]) or None
         if line.text.startswith("  "):
             self.section = line.text.strip()
         return None if line.text.startswith("  ") or not line.text.strip() else False
+
+    def _device(self, line: Line) -> bool:
+        if device := self._DEVICE.match(line.text):
+            self.device, self.section = device["device"].lower(), ""
+        return device is not None
+
+    def _event(self, line: Line) -> bool:
+        for kind, form in self._EVENTS.items():
+            if found := form.match(line.text):
+                where = f"device {self.device}: " if self.device else ""
+                section = f" ({self.section})" if kind == "ecc" and self.section else ""
+                said = {"value": found["value"], "section": self.section, "pci": self.device}
+                row = {**line.carried(), "kind": kind, "role": "symptom", "name": found["name"]}
+                if self.time is not None and kind == "throttle":  # when a counter rose is not known
+                    row |= {"time": self.time, "clock": "local"}
+                row |= {"message": f"{where}{found['name']}: {found['value']}{section}"}
+                self.found.append(("event", {**row, "detail": json.dumps({k: v for k, v in said.items() if v})}))
+                return True
+        return False
 
     def _field(self, line: Line, key: str, value: str) -> bool:
         size = re.match(r"(\d+) MiB$", value)
