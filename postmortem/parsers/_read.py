@@ -14,6 +14,8 @@ from postmortem.records import Issue, Source
 
 BLOCK = 12 << 20
 """Bytes read at a time; also the longest line that is kept in one piece. Larger ones are read faster and need more memory."""
+PIECE = 2 << 20
+"""Bytes of the pieces of a longer line: each is one text, of which several copies are in memory at a time."""
 _GZIP = b"\x1f\x8b"
 _UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
@@ -54,8 +56,10 @@ def blocks(source: Source) -> Iterator[Block | Issue]:
         elif len(rest) >= BLOCK:
             if not part:
                 yield Issue("limit", f"A line is longer than {BLOCK} bytes; it is kept in pieces.", line, offset)
-            yield Block(rest, line, part, offset)
-            part, offset, rest = part + 1, offset + len(rest), b""
+            for at in range(0, len(rest), PIECE):
+                yield Block(rest[at : at + PIECE], line, part, offset + at)
+                part += 1
+            offset, rest = offset + len(rest), b""
     if rest:
         yield Block(rest, line, part, offset)
 
