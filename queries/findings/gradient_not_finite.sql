@@ -3,8 +3,9 @@ title    = "Gradients are not finite again and again"
 doc      = "Steps whose gradient norm is NaN or infinite. A few are the normal search of an fp16 loss scale; many in a row are not, unless they are the first steps of the run and end: there the search starts from 2^16 or 2^32 and halves at each overflow (DeepSpeed runtime/config.py, initial_scale_power)."
 fault    = "nan_inf"
 severity = "fault"
+weight   = 1
 reads    = ["metrics"]
-summary  = "the gradient norm is {value} from step {step} on, {in_a_row} steps in a row"
+summary  = "the gradient norm is {value} from {since} on, {in_a_row} times in a row"
 [params]
 least = { type = "BIGINT", default = 5, doc = "Steps in a row that are no search for a loss scale any more." }
 search = { type = "BIGINT", default = 40, doc = "Steps from the first one on that the search for a loss scale may take." }
@@ -13,10 +14,24 @@ rank = "INTEGER"
 step = "BIGINT"
 value = "DOUBLE"
 in_a_row = "BIGINT"
+since = "VARCHAR"
 time = "BIGINT"
 source = "VARCHAR"
 line = "BIGINT"
 text = "VARCHAR"
+[[case]]
+name = "norms without a step: their order counts, and the step stays unknown"
+given.metrics = """
+name      | value | source | line
+grad_norm | 0.5   | log    | 3
+grad_norm | NaN   | log    | 5
+grad_norm | NaN   | log    | 7
+"""
+params = { least = 2 }
+expect = """
+step | in_a_row | since  | line
+     | 2        | line 5 | 5
+"""
 [[case]]
 name = "five in a row"
 params.least = 2
@@ -51,37 +66,53 @@ rank | step | name      | value | text | line
 """
 expect = "rank | step | value"
 ---*/
-WITH steps AS (
+-- A trainer may print its norms without the step (Hugging Face, trainer.py, without a progress bar): then their order.
+WITH norms AS (
+    SELECT step, step AS place, value, rank, time, source, line, text
+    FROM metrics
+    WHERE name = 'grad_norm' AND step IS NOT NULL
+    UNION ALL
     SELECT
-        step,
+        m.step, row_number() OVER (PARTITION BY m.source, m.rank ORDER BY m.line) AS place,
+        m.value, m.rank, m.time, m.source, m.line, m.text
+    FROM metrics AS m
+    WHERE
+        m.name = 'grad_norm' AND m.step IS NULL
+        AND NOT EXISTS (SELECT 1 FROM metrics AS k WHERE k.name = 'grad_norm' AND k.step IS NOT NULL)
+),
+
+steps AS (
+    SELECT
+        place,
+        any_value(step) AS step,
         bool_or(NOT isfinite(value)) AS bad,
         arg_min(value, coalesce(rank, 0)) AS value,
         min(time) AS time,
         arg_min(source, coalesce(rank, 0)) AS source,
         arg_min(line, coalesce(rank, 0)) AS line,
         arg_min(text, coalesce(rank, 0)) AS text
-    FROM metrics
-    WHERE name = 'grad_norm' AND step IS NOT NULL
-    GROUP BY step
+    FROM norms
+    GROUP BY place
 ),
 
 numbered AS (
     SELECT
-        step, bad, value, time, source, line, text,
-        row_number() OVER (ORDER BY step) - row_number() OVER (PARTITION BY bad ORDER BY step) AS stretch
+        place, step, bad, value, time, source, line, text,
+        row_number() OVER (ORDER BY place) - row_number() OVER (PARTITION BY bad ORDER BY place) AS stretch
     FROM steps
 ),
 
 stretches AS (
     SELECT
+        min(place) AS place,
         min(step) AS step,
-        max(step) AS last_bad,
-        arg_min(value, step) AS value,
+        max(place) AS last_bad,
+        arg_min(value, place) AS value,
         count(*) AS in_a_row,
-        arg_min(time, step) AS time,
-        arg_min(source, step) AS source,
-        arg_min(line, step) AS line,
-        arg_min(text, step) AS text
+        arg_min(time, place) AS time,
+        arg_min(source, place) AS source,
+        arg_min(line, place) AS line,
+        arg_min(text, place) AS text
     FROM numbered
     WHERE bad
     GROUP BY stretch
@@ -91,14 +122,16 @@ stretches AS (
 -- The norm is taken after the reduction, so it names no rank.
 SELECT
     CAST(NULL AS INTEGER) AS rank,
-    step, value, in_a_row, time, source, line,
+    step, value, in_a_row,
+    coalesce('step ' || step, 'line ' || line) AS since,
+    time, source, line,
     'grad_norm=' || text AS text
 FROM stretches
 WHERE
     NOT (
-        step = (SELECT min(s.step) FROM steps AS s)
+        place = (SELECT min(s.place) FROM steps AS s)
         AND in_a_row <= $search
-        AND last_bad < (SELECT max(s.step) FROM steps AS s)
+        AND last_bad < (SELECT max(s.place) FROM steps AS s)
     )
-ORDER BY step
+ORDER BY place
 LIMIT 1

@@ -5,11 +5,12 @@ fault    = "nan_inf"
 severity = "fault"
 weight   = 2
 reads    = ["loss_onset"]
-summary  = "the loss is {loss} from step {step} on, begun by {who}"
+summary  = "the loss is {loss} from {since} on, begun by {who}"
 [returns]
 rank = "INTEGER"
 culprit = "BOOLEAN"
 step = "BIGINT"
+since = "VARCHAR"
 loss = "DOUBLE"
 time = "BIGINT"
 source = "VARCHAR"
@@ -40,6 +41,16 @@ rank | culprit | step | loss | line | confidence
 1    | false   | 1    | nan  | 2    | medium
 """
 [[case]]
+name = "a loss without its step"
+given.loss_onset = """
+rank | loss | text | line
+0    | NaN  | nan  | 7
+"""
+expect = """
+rank | culprit | step | since  | loss | line | confidence
+0    | false   |      | line 7 | nan  | 7    | medium
+"""
+[[case]]
 name = "finite losses"
 expect = "rank | culprit | step"
 [[case]]
@@ -64,7 +75,9 @@ WITH at_onset AS (
 SELECT
     rank,
     finite_ranks > 0 AND rank IS NOT NULL AS culprit,
-    step, loss, time, source, line,
+    step,
+    coalesce('step ' || step, 'line ' || line) AS since,
+    loss, time, source, line,
     'loss=' || text AS text,
     CASE WHEN finite_ranks > 0 THEN 'high' ELSE 'medium' END AS confidence
 FROM at_onset

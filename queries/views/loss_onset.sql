@@ -1,6 +1,6 @@
 /*---
 title = "Losses of all ranks where the first one is not finite"
-doc   = "One row per rank that printed a loss at the step, and in the attempt, in which a loss of the run first was NaN or infinite. The last value that a rank printed for a step counts."
+doc   = "One row per rank that printed a loss at the step, and in the attempt, in which a loss of the run first was NaN or infinite. The last value that a rank printed for a step counts. Where no loss states its step, the first one that is not finite, alone: nothing says what other ranks had then."
 keep = true
 reads = ["metrics"]
 [returns]
@@ -58,6 +58,18 @@ rank | attempt | step | loss | line
 1    | 0       | 2    | nan  | 4
 """
 [[case]]
+name = "losses without a step"
+given.metrics = """
+rank | attempt | name | value | text | source | line
+0    | 0       | loss | 3     | 3    | log    | 1
+0    | 0       | loss | NaN   | nan  | log    | 2
+0    | 0       | loss | NaN   | nan  | log    | 3
+"""
+expect = """
+rank | attempt | step | loss | source | line
+0    | 0       |      | nan  | log    | 2
+"""
+[[case]]
 name = "finite"
 given.metrics = """
 rank | step | name | value | text
@@ -98,4 +110,12 @@ onset AS (
 SELECT a.run_id, a.rank, a.attempt, a.step, a.loss, a.text, a.source, a.line, a.time
 FROM around AS a
 INNER JOIN onset AS o ON a.run_id = o.run_id AND a.step = o.step AND a.attempt IS NOT DISTINCT FROM o.attempt
-ORDER BY a.run_id, a.rank
+UNION ALL
+-- A trainer may print its losses without the step (Hugging Face, trainer.py, without a progress bar).
+SELECT m.run_id, m.rank, m.attempt, m.step, m.value AS loss, m.text, m.source, m.line, m.time
+FROM metrics AS m
+WHERE
+    m.name = 'loss' AND m.step IS NULL AND NOT isfinite(m.value)
+    AND m.run_id NOT IN (SELECT s.run_id FROM metrics AS s WHERE s.name = 'loss' AND s.step IS NOT NULL)
+QUALIFY row_number() OVER (PARTITION BY m.run_id ORDER BY m.attempt NULLS FIRST, m.time NULLS LAST, m.source, m.line) = 1
+ORDER BY run_id, rank

@@ -1,6 +1,6 @@
 /*---
 title = "Errors after which their writer went on training"
-doc   = "An exception or a refused allocation that was caught: how many steps further the same rank came in the same file and attempt. A few steps may be what buffered output brings late; one after which nobody came further has no row, or none above 0."
+doc   = "An exception or a refused allocation that was caught: how many steps further the same rank came in the same file and attempt. Where its file has no steps, those that other ranks made more than a minute later: nobody steps on without a rank that is gone, and clocks of hosts agree within less. A few steps may be what buffered output brings late; one after which nobody came further has no row, or none above 0."
 reads = ["events", "metrics"]
 materialize = true
 [returns]
@@ -32,6 +32,23 @@ log    | 9    | 26
 log    | 10   | 86
 log    | 50   | 0
 """
+[[case]]
+name = "a rank that prints no steps: what others did a minute later, where the time is known"
+given.metrics = """
+source | attempt | rank | step | name | time
+log    | 0       | 0    | 3    | loss | 30000000000
+log    | 0       | 0    | 8    | loss | 80000000000
+log    | 0       | 0    | 90   | loss | 900000000000
+"""
+given.events = """
+kind      | source | attempt | rank | time        | line
+exception | own    | 0       | 3    | 10000000000 | 7
+exception | own    | 0       | 3    |             | 9
+"""
+expect = """
+source | line | steps
+own    | 7    | 82
+"""
 ---*/
 WITH reached AS (
     SELECT run_id, source, attempt, rank, max(step) AS last_step
@@ -39,14 +56,40 @@ WITH reached AS (
     -- Most runs have no such event, and then nothing is read.
     WHERE step IS NOT NULL AND source IN (SELECT e.source FROM events AS e WHERE e.kind IN ('exception', 'oom'))
     GROUP BY ALL
+),
+
+own AS (
+    SELECT e.run_id, e.source, e.line, e.part, max(r.last_step - e.after_step) AS steps
+    FROM events AS e
+    INNER JOIN reached AS r
+        ON
+            e.run_id = r.run_id AND e.source = r.source AND e.attempt IS NOT DISTINCT FROM r.attempt
+            AND (e.rank IS NULL OR r.rank IS NULL OR e.rank = r.rank)
+    WHERE e.kind IN ('exception', 'oom')
+    GROUP BY e.run_id, e.source, e.line, e.part
+),
+
+elsewhere AS (
+    SELECT run_id, source, line, part, coalesce(attempt, -1) AS attempt, time + 60000000000 AS later
+    FROM events
+    WHERE kind IN ('exception', 'oom') AND time IS NOT NULL AND (run_id, source) NOT IN (SELECT (r.run_id, r.source) FROM reached AS r)
+),
+
+-- Once per step of the job, and only where it is asked for: a large run has hundreds of millions of metrics.
+made AS (
+    SELECT run_id, coalesce(attempt, -1) AS attempt, step, min(time) AS time
+    FROM metrics
+    WHERE step IS NOT NULL AND time IS NOT NULL AND run_id IN (SELECT e.run_id FROM elsewhere AS e)
+    GROUP BY ALL
+),
+
+course AS (
+    SELECT run_id, attempt, step, time, max(step) OVER (PARTITION BY run_id, attempt) AS last_step FROM made
 )
 
-SELECT e.run_id, e.source, e.line, e.part, max(r.last_step - e.after_step) AS steps
-FROM events AS e
-INNER JOIN reached AS r
-    ON
-        e.run_id = r.run_id AND e.source = r.source AND e.attempt IS NOT DISTINCT FROM r.attempt
-        AND (e.rank IS NULL OR r.rank IS NULL OR e.rank = r.rank)
-WHERE e.kind IN ('exception', 'oom')
-GROUP BY e.run_id, e.source, e.line, e.part
-ORDER BY e.run_id, e.source, e.line, e.part
+SELECT run_id, source, line, part, steps FROM own
+UNION ALL
+SELECT e.run_id, e.source, e.line, e.part, c.last_step - c.step AS steps
+FROM elsewhere AS e
+ASOF INNER JOIN course AS c ON e.run_id = c.run_id AND e.attempt = c.attempt AND e.later <= c.time
+ORDER BY run_id, source, line, part
