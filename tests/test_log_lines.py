@@ -1,6 +1,7 @@
 """Lines apart, lead-ins off, records whole: whatever launcher wrote them and however the file is cut."""
 
 import gzip
+import json
 import re
 
 import pytest
@@ -404,3 +405,21 @@ def test_the_exception_of_a_rank_that_waited_is_no_cause(tmp_path):
     text = f'Traceback (most recent call last):\n  File "train.py", line 9, in <module>\nRuntimeError: {said}\n'
     rows, _ = read(tmp_path, text.encode())
     assert [(r["kind"], r["role"]) for r in rows["event"] if r["kind"] == "exception"] == [("exception", "cascade")]
+
+
+@pytest.mark.parametrize(
+    ("frames", "pinning"),
+    [
+        ('  File "pin_memory.py", line 57, in pin_memory\n    return data.pin_memory(device)\n', True),
+        ('  File "train.py", line 9, in load\n    x = torch.empty(n, pin_memory=True)\n        ^^^^^\n', True),
+        # the thread makes a context on the device: that is memory of the device
+        ('  File "pin_memory.py", line 30, in _pin_memory_loop\n    torch.cuda.set_device(device_id)\n', False),
+        ('  File "a.py", line 1, in pin_memory\n    f()\n  File "b.py", line 2, in f\n    x.cuda()\n', False),
+        ('  File "train.py", line 9, in f\n    DataLoader(data, pin_memory=False)\n', False),
+    ],
+)
+def test_an_exception_knows_whether_memory_was_being_pinned(tmp_path, frames, pinning):
+    text = f"Traceback (most recent call last):\n{frames}RuntimeError: CUDA error: out of memory\n"
+    rows, _ = read(tmp_path, text.encode())
+    (raised,) = [r for r in rows["event"] if r["kind"] == "exception"]
+    assert json.loads(raised["detail"]).get("pinning", False) is pinning

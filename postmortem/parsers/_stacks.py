@@ -11,6 +11,8 @@ from postmortem.parsers._record import Line
 
 _FRAME = re.compile(r'^ *File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.+))?')
 _CALL = re.compile(r'^ +File "[^"]+", line \d+, in ')
+# How torch and deepspeed (accelerator/cuda_accelerator.py) ask for pinned memory, as the source line of a frame says it.
+_PINS = re.compile(r"\.pin_memory\(|\bpin_memory ?= ?True\b|\bcudaHost(?:Alloc|Register)\(")
 _HEAD = "Traceback (most recent call last)"
 # The last line of a traceback: a dotted class name, then nothing or a colon and the message.
 _EXCEPTION = re.compile(r"^(?P<name>(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*)(?:: ?(?P<message>.*))?$", re.DOTALL)
@@ -48,6 +50,7 @@ class Traceback:
         self.name, self.message, self.last = "", "", line
         self.state = "frames"
         self.count = 0
+        self.pinning = False  # whether the deepest frame asks for pinned host memory
 
     @classmethod
     def open(cls, line: Line) -> Traceback | None:
@@ -69,8 +72,10 @@ class Traceback:
         text = line.text
         if found := _FRAME.match(text):
             self.frames.append((found["file"], int(found["line"]), found["function"] or ""))
+            self.pinning = found["function"] == "pin_memory"
             return True
         if text.startswith((" ", "\t")) or not text.strip():
+            self.pinning = self.pinning or bool(_PINS.search(text))
             return True
         found = _EXCEPTION.match(text)
         if found is None or (not self.frames and found["name"] == text.split(" ")[0] and " " in found["name"]):
@@ -116,6 +121,8 @@ class Traceback:
             detail |= {"file": deepest[0], "file_line": deepest[1], "function": deepest[2]}
         if self.chain:
             detail["after"] = [f"{name}: {message}"[:500] for name, message, _ in self.chain]
+        if self.pinning:
+            detail["pinning"] = True
         kind, role, further = classify(self.name, self.message)
         row = {**self.last.carried(), "kind": kind, "role": role, "name": self.name, "message": self.message}
         yield "event", {**row, **further, "detail": json.dumps(detail, ensure_ascii=False)}

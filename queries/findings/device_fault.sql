@@ -1,6 +1,6 @@
 /*---
 title    = "A device, link or host reported a fault of its own"
-doc      = "Kernel messages with a code whose cause is the device, its link or its firmware, joined to a rank by process id where one is stated, with what the code means and what to do first. Codes that only follow from a program's error are left out: their root is in the program's own log. Where every process of the run ended well, the fault hit something else."
+doc      = "Kernel messages with a code whose cause is the device, its link or its firmware, joined to a rank by process id where one is stated, with what the code means and what to do first. Codes that only follow from a program's error are left out: their root is in the program's own log. Where every process of the run ended well, the fault hit something else; where it lies hours away from the run and only the zone of a clock may explain that, it counts only beside an error of a device in the run's own logs."
 fault    = "crash"
 severity = "fault"
 weight   = 4
@@ -42,6 +42,17 @@ rank | code | what   | place          | meaning | action | times | line
 3    | 79   | Xid 79 | n1 0000:3b:00  | gone    | reboot | 2     | 5
 """
 [[case]]
+name = "hours away from the run, if its clock has the zone of the run's"
+given.xid_meaning = """
+code | class  | meaning | action
+79   | device | gone    | reboot
+"""
+given.events = """
+kind | role    | rank | host | code | line | message    | clock
+xid  | root    | 3    | n1   | 79   | 5    | fallen off | other
+"""
+expect = "rank | code | what"
+[[case]]
 name = "a program's own error"
 given.xid_meaning = """
 code | class   | meaning | action
@@ -80,7 +91,8 @@ SELECT
 FROM events AS e
 LEFT JOIN xid_meaning AS x ON e.kind = 'xid' AND e.code = x.code
 WHERE
-    e.kind IN ('xid', 'sxid') AND e.role = 'root' AND coalesce(x.class, 'device') IN ('device', 'link', 'driver')
+    (e.clock IS DISTINCT FROM 'other' OR EXISTS (SELECT 1 FROM events AS d WHERE d.kind = 'device_error' AND d.role = 'root'))
+    AND e.kind IN ('xid', 'sxid') AND e.role = 'root' AND coalesce(x.class, 'device') IN ('device', 'link', 'driver')
     AND NOT EXISTS (SELECT 1 FROM run_summary AS s WHERE s."end" = 'completed')
 GROUP BY e.kind, e.code, e.host, e.detail ->> '$.pci'
 ORDER BY time NULLS LAST, source, line

@@ -1,6 +1,6 @@
 /*---
 title    = "An allocation was refused"
-doc      = "Records that say an allocation was refused, on the device, on the host, in shared or in pinned memory, with what was asked for, what was free and what the allocator kept unused. The earliest counts, with the ranks that report the same within a minute; where every rank reports it, nobody is named. A refusal after which its writer went on for several steps was caught: it counts only where nothing else explains that a process failed, and then names nobody; nor does it count where every process ended well. Where the kernel killed a process that no rank is known to own, it counts only if something of the run failed: hosts run other programs too."
+doc      = "Records that say an allocation was refused, on the device, on the host, in shared or in pinned memory, also by SIGBUS in a worker of a data loader, with what was asked for, what was free and what the allocator kept unused. The earliest counts, with the ranks that report the same within a minute; where every rank reports it, nobody is named. A refusal after which its writer went on for several steps was caught: it counts only where nothing else explains that a process failed, and then names nobody; nor does it count where every process ended well. Where the kernel killed a process that no rank is known to own, it counts only if a process of the run was killed, or if peers lost one and nothing else says why: hosts run other programs too. Where such a kill lies hours away from the run and only the zone of a clock may explain that, the confidence is low."
 fault    = "oom"
 severity = "fault"
 weight   = 3
@@ -24,6 +24,7 @@ time = "BIGINT"
 source = "VARCHAR"
 line = "BIGINT"
 text = "VARCHAR"
+confidence = "VARCHAR"
 [[case]]
 name = "rank 1 of 2"
 given.run_summary = """
@@ -65,6 +66,48 @@ kind | role | pid | name | bytes | line | detail
 oom  | root | 99  | host | 2048  | 2    | {"process": "chrome"}
 """
 expect = "rank | culprit"
+[[case]]
+name = "SIGBUS in a worker of a data loader"
+given.run_summary = """
+world_size
+4
+"""
+given.events = """
+kind        | role    | rank | pid | name      | code | after_step | line
+data_worker | symptom | 3    | 99  | Bus error | -7   | 30         | 9
+"""
+expect = """
+rank | culprit | step | kind   | numbers | line
+3    | true    | 31   | shared |         | 9
+"""
+[[case]]
+name = "the kernel killed a foreign process, and the run has an exception of its own, or a process of it was killed too"
+given.run_summary = """
+world_size
+2
+"""
+given.events = """
+kind      | role    | rank | pid | name       | code | line | clock
+oom       | root    |      | 99  | host       |      | 2    | local
+exception | root    | 1    |     | ValueError |      | 7    |
+exit      | symptom |      |     |            | 1    | 9    |
+"""
+expect = "rank | culprit"
+[[case]]
+name = "a process of the run was killed, and the kernel killed one at a time that does not fit without another zone"
+given.run_summary = """
+world_size
+2
+"""
+given.events = """
+kind | role    | rank | pid | name | code | line | clock
+oom  | root    |      | 99  | host |      | 2    | other
+exit | symptom |      |     |      | -9   | 9    |
+"""
+expect = """
+rank | culprit | kind | confidence | line
+     | false   | host | low        | 2
+"""
 [[case]]
 name = "what was free and what was kept, in bytes"
 given.run_summary = """
@@ -143,32 +186,37 @@ expect = "rank | culprit | step | kind | asked"
 ---*/
 WITH said AS (
     SELECT
-        e.rank, e.pid, e.name AS kind, e.bytes, e.detail, e.time, e.source, e.line, e.part, e.message,
+        e.rank, CASE WHEN e.kind = 'oom' THEN e.pid END AS pid, CASE WHEN e.kind = 'oom' THEN e.name ELSE 'shared_memory' END AS kind, e.bytes, e.detail, e.time, e.clock, e.source, e.line, e.part, e.message,
         coalesce(e.step, e.after_step + 1) AS step,
         coalesce(o.steps > $went_on, FALSE) AS caught
     FROM events AS e
     LEFT JOIN outlived AS o
         ON e.run_id = o.run_id AND e.source = o.source AND e.line = o.line AND e.part IS NOT DISTINCT FROM o.part
-    WHERE e.kind = 'oom'
+    WHERE e.kind = 'oom' OR (e.kind = 'data_worker' AND e.code = -7)
 ),
 
 failure AS (
     SELECT
         bool_or(kind = 'exit' AND code <> 0 OR kind = 'exception' AND role = 'cascade') AS seen,
-        bool_or(kind IN ('exit', 'signal') AND code <> 0 OR kind IN ('exception', 'data_worker', 'peer_lost', 'watchdog')) AS harmed,
+        bool_or(kind IN ('exit', 'signal', 'data_worker') AND (code IN (-9, 137) OR (kind = 'data_worker' AND name IS NULL)))
+        OR (
+            bool_or(kind IN ('peer_lost', 'watchdog') OR (kind = 'exception' AND role = 'cascade') OR (kind = 'exit' AND code <> 0))
+            AND NOT bool_or(kind IN ('exception', 'device_error', 'xid', 'external_stop', 'node_loss') AND role = 'root')
+            AND NOT coalesce(bool_or(kind IN ('exit', 'signal') AND code IN (-4, -6, -7, -8, -11, 132, 134, 135, 136, 139)), FALSE)
+        ) AS killed,
         (SELECT count(*) FROM said WHERE NOT caught) AS fatal
     FROM events
 ),
 
 refused AS (
     SELECT
-        s.rank, s.pid, s.kind, s.bytes, s.detail, s.time, s.source, s.line, s.message, s.step, s.caught,
+        s.rank, s.pid, s.kind, s.bytes, s.detail, s.time, s.clock, s.source, s.line, s.message, s.step, s.caught,
         row_number() OVER (PARTITION BY coalesce(s.rank, -1) ORDER BY s.time NULLS LAST, s.source, s.line, s.part) AS place
     FROM said AS s
     CROSS JOIN failure AS f
     WHERE
         (NOT s.caught OR (f.seen AND f.fatal = 0))
-        AND (s.rank IS NOT NULL OR s.pid IS NULL OR f.harmed)
+        AND (s.rank IS NOT NULL OR s.pid IS NULL OR f.killed)
 ),
 
 first_one AS (
@@ -185,7 +233,7 @@ killed AS (
 
 together AS (
     SELECT
-        r.rank, r.pid, r.step, r.kind, r.bytes, r.time, r.source, r.line, r.message, r.caught,
+        r.rank, r.pid, r.step, r.kind, r.bytes, r.time, r.clock, r.source, r.line, r.message, r.caught,
         CAST(coalesce(r.detail ->> '$.free', r.detail ->> '$.free_1') AS BIGINT) AS free,
         coalesce(
             CAST(r.detail ->> '$.unallocated' AS BIGINT),
@@ -221,7 +269,8 @@ SELECT
     CASE WHEN t.kind <> 'host' OR t.pid IS NULL THEN t.bytes END AS asked,
     t.free, t.unused, t.total,
     t.time, t.source, t.line,
-    t.message AS text
+    t.message AS text,
+    CASE WHEN t.clock = 'other' AND t.rank IS NULL THEN 'low' ELSE 'high' END AS confidence
 FROM together AS t
 CROSS JOIN run_summary AS s
 LEFT JOIN killed AS k ON t.kind = 'host' AND t.pid = k.pid

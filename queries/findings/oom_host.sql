@@ -1,6 +1,6 @@
 /*---
 title    = "Host memory was refused"
-doc      = "The refused allocation was one of host memory, pinned memory or shared memory, not of the device."
+doc      = "The refused allocation was one of ordinary host memory, or the kernel killed a process for the lack of it."
 fault    = "oom"
 severity = "evidence"
 reads    = ["events"]
@@ -13,7 +13,7 @@ time = "BIGINT"
 source = "VARCHAR"
 line = "BIGINT"
 [[case]]
-name = "host and shared memory"
+name = "the host's, and shared memory"
 given.events = """
 kind | name          | rank | bytes | line
 oom  | host          | 1    | 4000  | 5
@@ -22,7 +22,6 @@ oom  | shared_memory |      |       | 6
 expect = """
 rank | kind          | asked | line
 1    | host          | 4000  | 5
-     | shared_memory |       | 6
 """
 [[case]]
 name = "the device's"
@@ -34,5 +33,5 @@ expect = "rank"
 ---*/
 SELECT rank, name AS kind, bytes AS asked, time, source, line
 FROM events
-WHERE kind = 'oom' AND name IN ('host', 'pinned', 'shared_memory')
+WHERE kind = 'oom' AND name = 'host'
 ORDER BY time NULLS LAST, source, line

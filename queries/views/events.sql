@@ -1,6 +1,6 @@
 /*---
 title = "Events with the global rank resolved"
-doc   = "Every recognised happening; where the record states no global rank, the one that its file, local rank, host, label, process id or device were said to be. Process ids of one host say nothing of those of another. A stamp without a year takes the run's. Where no step is near the record in its file, the last step that its rank printed anywhere; for an end, an exception or a refusal on a rank that prints no steps, the last that anybody printed before it in that file. Faults of the machine (kernel and device records) that no rank is tied to and that lie more than a day before or after the run are left out: logs of a host go back for weeks."
+doc   = "Every recognised happening; where the record states no global rank, the one that its file, local rank, host, label, process id or device were said to be. Process ids of one host say nothing of those of another. A stamp without a year takes the run's. Where no step is near the record in its file, the last step that its rank printed anywhere; for an end, an exception or a refusal on a rank that prints no steps, the last that anybody printed before it in that file. Records of the machine (kernel, devices) in files of their own that lie outside the run's time are left out, as logs of a host go back for weeks; where the zone of one of the clocks is not stated and the distance may be one of zones, an out-of-memory kill, a device's fault or what a process of the run did stays, with the clock `other` and no time. An allocation that the device's runtime refused while pinned memory was asked for is one of pinned memory."
 materialize = true
 reads = ["event", "metric", "process", "rank_map", "run_year", "rank_progress", "device_rank"]
 [returns]
@@ -125,19 +125,73 @@ kind      | rank | time                | clock | after_step
 exception | 1    | 1767225600000000000 | year  | 7
 """
 [[case]]
-name = "a record of the host's log from the week before the run, and one of its day"
+name = "records of the host's log a week, hours and minutes away from the run: clocks with a zone, and without one"
 given.metric = """
-time             | name
-1000000000000000 | loss
+source | time                | name
+log    | 1767225600000000000 | loss
+log    | 1767225700000000000 | loss
+"""
+given.process = """
+source | host | pid | rank
+log    | a    | 77  | 3
 """
 given.event = """
-kind | time             | clock
-xid  | 400000000000000  | utc
-xid  | 950000000000000  | utc
+source | kind      | name | time                | clock | host | pid | role
+log    | exception |      | 1767225700000000000 | utc   |      |     | root
+dmesg  | xid       | week | 1766620800000000000 | utc   | a    |     | root
+dmesg  | oom       | host | 1767215600000000000 | utc   | a    | 77  | root
+dmesg  | xid       | late | 1767226000000000000 | utc   | a    |     | root
+dmesg  | oom       | zone | 1767215600000000000 | local | a    |     | root
+dmesg  | ecc       | day  | 1767215600000000000 | local | a    |     | root
+dmesg  | hardware  | disk | 1767215600000000000 | local | a    |     | root
+dmesg  | oom       | boot |                     |       | a    |     | root
 """
 expect = """
-kind | time
-xid  | 950000000000000
+kind      | name | time                | clock
+exception |      | 1767225700000000000 | utc
+xid       | late | 1767226000000000000 | utc
+oom       | zone |                     | other
+ecc       | day  | 1767215600000000000 | local
+oom       | boot |                     |
+"""
+[[case]]
+name = "the kernel killed a rank that prints no steps: the last step of the run, in a run that was restarted the last before it"
+given.metric = """
+run_id | source | attempt | step | time                | name
+a      | log    | 0       | 30   | 1767225600000000000 | loss
+b      | log    | 0       | 30   | 1767225600000000000 | loss
+b      | log    | 1       | 50   | 1767225700000000000 | loss
+"""
+given.process = """
+run_id | source | host | pid | rank
+a      | log    | h    | 77  | 3
+b      | log    | h    | 77  | 3
+"""
+given.event = """
+run_id | source | line | kind | name | time                | clock | host | pid
+a      | dmesg  | 1    | oom  | host |                     |       | h    | 77
+b      | dmesg  | 1    | oom  | host | 1767225650000000000 | local | h    | 77
+b      | dmesg  | 2    | oom  | host |                     |       | h    | 77
+"""
+expect = """
+run_id | rank | after_step
+a      | 3    | 30
+b      | 3    | 30
+b      | 3    |
+"""
+[[case]]
+name = "the runtime refused, in a frame that pins memory"
+given.event = """
+source | line | kind      | name   | bytes | detail
+log    | 5    | oom       | device |       |
+log    | 5    | exception |        |       | {"pinning": true}
+log    | 9    | oom       | device |       |
+"""
+expect = """
+line | kind      | name
+5    | oom       | pinned
+5    | exception |
+9    | oom       | device
 """
 [[case]]
 name = "a signal by its name; tasks that are ranks, and tasks of which nothing is known"
@@ -162,9 +216,26 @@ b      | exit |      | -11
 c      | exit | 2    | -9
 """
 ---*/
-WITH spans AS (  -- a day more on both sides, as zones of clocks may differ
-    SELECT run_id, min("time") - 86400000000000 AS started, max("time") + 86400000000000 AS ended
-    FROM metric
+WITH own AS (  -- files that the run wrote, and when; stamps without a year lie in 1972
+    SELECT run_id, source, time, NULL AS clock FROM metric
+    UNION ALL
+    SELECT run_id, source, time, NULL FROM process
+    UNION ALL
+    SELECT run_id, source, CASE WHEN clock IN ('utc', 'local', 'year') THEN time END, clock
+    FROM event
+    WHERE kind NOT IN ('oom', 'xid', 'sxid', 'hardware', 'signal', 'ecc', 'throttle')
+),
+
+written AS (
+    SELECT DISTINCT run_id, source FROM own
+),
+
+spans AS (
+    SELECT
+        run_id, min(time) AS started, max(time) AS ended,
+        coalesce(bool_and(clock = 'utc') FILTER (WHERE clock IN ('utc', 'local', 'year')), FALSE) AS zoned
+    FROM own
+    WHERE time > 94694400000000000  -- 1973
     GROUP BY run_id
 ),
 
@@ -238,7 +309,7 @@ ended AS (  -- an end on a rank that prints no steps
     SELECT e.run_id, e.source, e.line, e.part, e.kind, e.attempt
     FROM event AS e
     WHERE
-        e.kind IN ('exception', 'oom', 'signal', 'exit', 'device_error') AND e.step IS NULL AND e.after_step IS NULL
+        e.kind IN ('exception', 'oom', 'signal', 'exit', 'device_error', 'data_worker') AND e.step IS NULL AND e.after_step IS NULL
         AND (e.rank IS NOT NULL OR e.local_rank IS NOT NULL)
 ),
 
@@ -254,6 +325,21 @@ near AS (
     WHERE e.attempt IS NOT DISTINCT FROM m.attempt
 ),
 
+reached AS (
+    SELECT run_id, max(step) AS last_step, count(DISTINCT attempt) AS attempts FROM metric WHERE step IS NOT NULL GROUP BY run_id
+),
+
+timed AS (  -- the step that the run had come to, for records of the machine
+    SELECT e.run_id, e.source, e.line, e.part, m.step
+    FROM (SELECT run_id, source, line, part, time FROM event WHERE kind IN ('oom', 'xid') AND step IS NULL AND clock IN ('utc', 'local')) AS e
+    ASOF INNER JOIN (SELECT run_id, time, step FROM metric WHERE step IS NOT NULL AND time IS NOT NULL) AS m
+        ON e.run_id = m.run_id AND e.time >= m.time
+),
+
+pinning AS (  -- exceptions whose deepest frame asks for pinned memory
+    SELECT DISTINCT run_id, source, line, part FROM event WHERE kind = 'exception' AND detail ->> '$.pinning' = 'true'
+),
+
 tasks AS (  -- where labels of tasks are ranks, so are the numbers by which srun or mpirun speaks of them
     SELECT run_id, task, min(rank) AS rank FROM rank_map WHERE origin = 'task' GROUP BY run_id, task HAVING count(DISTINCT rank) = 1
 ),
@@ -266,7 +352,7 @@ named AS (
     SELECT v.name, v.code FROM (
         VALUES
         ('Killed', -9), ('Segmentation fault', -11), ('Aborted', -6), ('Bus error', -7), ('Floating point exception', -8),
-        ('Illegal instruction', -4), ('SIGKILL', -9), ('SIGSEGV', -11), ('SIGABRT', -6), ('SIGBUS', -7), ('SIGTERM', -15)
+        ('Illegal instruction', -4), ('SIGKILL', -9), ('SIGSEGV', -11), ('SIGABRT', -6), ('SIGBUS', -7), ('SIGTERM', -15), ('Terminated', -15)
     ) AS v (name, code)
 ),
 
@@ -283,8 +369,10 @@ resolved AS (
         CASE WHEN e.clock <> 'day' THEN e.clock WHEN e.clock = 'day' AND y.year IS NOT NULL THEN 'year' END AS clock,
         e.kind, e.role,
         coalesce(e.rank, m.rank, pids.rank, devices.rank, tasks.rank, CASE WHEN mpi.run_id IS NOT NULL THEN e.task END) AS rank,
-        e.local_rank, e.host, e.pid, e.attempt, e.step, e.after_step, e.name,
-        CASE WHEN e.kind IN ('exit', 'signal') THEN coalesce(e.code, -CAST(coalesce(e.detail ->> '$.signal', e.detail ->> '$.signal_1', e.detail ->> '$.signal_2', e.detail ->> '$.signal_3') AS BIGINT), named.code) ELSE e.code END AS code, e.bytes, e.duration, e.message, e.detail
+        pids.rank IS NOT NULL AS by_pid,
+        e.local_rank, e.host, e.pid, e.attempt, e.step, e.after_step,
+        CASE WHEN e.kind = 'oom' AND e.name = 'device' AND e.bytes IS NULL AND pinning.line IS NOT NULL THEN 'pinned' ELSE e.name END AS name,
+        CASE WHEN e.kind IN ('exit', 'signal', 'data_worker') THEN coalesce(e.code, -CAST(coalesce(e.detail ->> '$.signal', e.detail ->> '$.signal_1', e.detail ->> '$.signal_2', e.detail ->> '$.signal_3') AS BIGINT), named.code) ELSE e.code END AS code, e.bytes, e.duration, e.message, e.detail
     FROM event AS e
     LEFT JOIN pids ON e.run_id = pids.run_id AND e.pid = pids.pid AND e.host IS NOT DISTINCT FROM pids.host
     LEFT JOIN devices
@@ -300,19 +388,56 @@ resolved AS (
     LEFT JOIN tasks ON e.run_id = tasks.run_id AND e.task = tasks.task
     LEFT JOIN mpi ON e.run_id = mpi.run_id
     LEFT JOIN named ON e.name = named.name
+    LEFT JOIN pinning
+        ON e.run_id = pinning.run_id AND e.source = pinning.source AND e.line = pinning.line AND e.part IS NOT DISTINCT FROM pinning.part
+),
+
+-- How far a record of the machine lies outside the time of the run; 0 where that cannot be said.
+placed AS (
+    SELECT
+        r.run_id, r.source, r.line, r.part, r.time, r.clock, r.kind, r.role, r.rank, r.by_pid, r.local_rank, r.host, r.pid,
+        r.attempt, r.step, r.after_step, r.name, r.code, r.bytes, r.duration, r.message, r.detail,
+        w.source IS NULL AS foreign_file,
+        s.zoned AND r.clock = 'utc' AS zoned,
+        CASE
+            WHEN w.source IS NULL AND r.kind IN ('oom', 'xid', 'sxid', 'hardware', 'signal', 'ecc', 'throttle')
+                THEN coalesce(greatest(s.started - r.time, r.time - s.ended, 0), 0)
+            ELSE 0
+        END AS outside
+    FROM resolved AS r
+    LEFT JOIN written AS w ON r.run_id = w.run_id AND r.source = w.source
+    LEFT JOIN spans AS s ON r.run_id = s.run_id
 )
 
 SELECT
-    e.run_id, e.source, e.line, e.part, e.time, e.clock, e.kind, e.role, e.rank, e.local_rank, e.host, e.pid,
+    e.run_id, e.source, e.line, e.part,
+    CASE WHEN e.outside <= 900000000000 OR e.kind IN ('ecc', 'throttle') THEN e.time END AS time,
+    CASE WHEN e.outside <= 900000000000 OR e.kind IN ('ecc', 'throttle') THEN e.clock ELSE 'other' END AS clock,
+    e.kind, e.role, e.rank, e.local_rank, e.host, e.pid,
     e.attempt, e.step,
-    CASE WHEN e.step IS NULL THEN coalesce(e.after_step, p.last_step, near.step) END AS after_step,
+    CASE
+        WHEN e.step IS NULL
+            THEN coalesce(
+                e.after_step, p.last_step, near.step,
+                -- A process that the kernel killed takes the run along: unless it was restarted, that is where it ends.
+                CASE
+                    WHEN NOT e.foreign_file OR e.rank IS NULL OR e.kind NOT IN ('oom', 'xid') THEN NULL
+                    WHEN e.kind = 'oom' AND reached.attempts <= 1 THEN reached.last_step
+                    WHEN e.outside <= 900000000000 THEN timed.step
+                END
+            )
+    END AS after_step,
     e.name, e.code, e.bytes, e.duration, e.message, e.detail
-FROM resolved AS e
+FROM placed AS e
 LEFT JOIN rank_progress AS p ON e.run_id = p.run_id AND e.rank = p.rank
 LEFT JOIN near
     ON e.run_id = near.run_id AND e.source = near.source AND e.line = near.line AND e.part IS NOT DISTINCT FROM near.part AND e.kind = near.kind
-LEFT JOIN spans AS s ON e.run_id = s.run_id
+LEFT JOIN reached ON e.run_id = reached.run_id
+LEFT JOIN timed ON e.run_id = timed.run_id AND e.source = timed.source AND e.line = timed.line AND e.part IS NOT DISTINCT FROM timed.part
 WHERE
-    e.rank IS NOT NULL OR e.local_rank IS NOT NULL OR e.time IS NULL OR s.started IS NULL
-    OR e.kind NOT IN ('oom', 'xid', 'sxid', 'hardware', 'signal', 'ecc', 'throttle')
-    OR e.time BETWEEN s.started AND s.ended
+    CASE
+        WHEN e.outside <= 900000000000 THEN TRUE  -- a quarter of an hour: clocks that nobody sets, and what a run writes last
+        WHEN e.kind IN ('ecc', 'throttle') THEN e.rank IS NOT NULL OR e.outside <= 86400000000000
+        WHEN e.zoned OR e.outside > 51300000000000 THEN FALSE  -- zones lie within 14 hours of each other
+        ELSE e.by_pid OR e.kind IN ('oom', 'xid', 'sxid')
+    END
