@@ -172,6 +172,7 @@ class DeviceQuery:
         "Driver Version": "driver",
         "CUDA Version": "driver_cuda",
         "Product Name": "gpu",
+        "VBIOS Version": "firmware",
     }
     _KINDS: ClassVar[dict[str, str]] = {"Used": "device_used", "Total": "device_total"}
     _FIELD = re.compile(r"^ *(?P<key>[A-Z]\w[^:]*?) +: (?P<value>.+?) *$")

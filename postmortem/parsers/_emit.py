@@ -223,6 +223,8 @@ def _finished(table: str, values: Values, of: Ints) -> Iterator[tuple[str, Ints,
         name = _renamed(name, names()["phase" if table == "phase_time" else "memory"])
     else:
         value = values.text.str.strip_chars()
+        if table == "environment":
+            name = _renamed(name, names()[table])
         if table == "config":
             value = value.map_elements(json.dumps, return_dtype=pl.String)
     yield _kept(table, values, {name_column: name[values.of], value_column: value}, value)

@@ -106,7 +106,7 @@ class LeadIns:
 @cache
 def _regexes(hosts: tuple[str, ...], srun: bool) -> tuple[str, str]:
     names = "|".join(re.escape(h).replace(r"\-", "-") for h in hosts)
-    host = f"(?:(?P<host_pdsh>{names}): ?)?" if hosts else ""
+    host = f"(?:(?P<host_pdsh>{names}):(?: |$))?" if hosts else ""  # "node1:4711:4711 [0] NCCL INFO" is no lead-in
     task = r"(?: *(?P<task_srun>\d+): )?" if srun else ""
     wrapped = _OUTER + host + task + _MIDDLE
     again = f"(?:{_MIDDLE}(?:{_GLOG}|{_INNER}))?"  # tools wrap what was wrapped before

@@ -1,7 +1,7 @@
 /*---
 title = "Settings, versions and topology that differ between two runs"
 doc   = "Configuration keys with another value, versions and devices of the environment, the number of ranks and hosts. Where several sources of a run state a key, the last one counts. A change that several kinds of settings state alike is listed once. Paths and ports of a single run are listed too."
-reads = ["setting", "environment", "run_summary"]
+reads = ["setting", "environment_fact", "run_summary"]
 [params]
 before = { type = "VARCHAR", default = "before", doc = "Run before the fix." }
 after = { type = "VARCHAR", default = "after", doc = "Run after the fix." }
@@ -58,8 +58,8 @@ versions AS (
     SELECT
         run_id, 'environment' AS kind, name AS what,
         array_to_string(list_sort(list_distinct(list(value))), ', ') AS value
-    FROM environment
-    WHERE run_id IN ($before, $after)
+    FROM environment_fact
+    WHERE run_id IN ($before, $after) AND NOT regexp_full_match(name, '[A-Z][A-Z0-9_]+')
     GROUP BY run_id, name
 ),
 

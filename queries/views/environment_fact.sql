@@ -1,0 +1,103 @@
+/*---
+title = "What hosts and ranks state of their software and devices, in one wording"
+doc   = "One row per run, place (host, else rank, else file) and name: its values as one text. Addresses, paths, sizes and what was not found are left out; a version printed with and without its build (2.4.0, 2.4.0+cu124) is one value unless several builds of it are stated. Environment variables are named by themselves."
+reads = ["environment", "config"]
+[returns]
+run_id = "VARCHAR"
+place = "VARCHAR"
+placed = "BOOLEAN"
+name = "VARCHAR"
+value = "VARCHAR"
+several = "BOOLEAN"
+source = "VARCHAR"
+line = "BIGINT"
+[[case]]
+name = "one version in two wordings, two builds of another, addresses and paths"
+given.environment = """
+host | rank | name               | value                                   | source | line
+a    |      | torch              | 2.4.0+cu124                             | x      | 1
+b    |      | torch              | v2.4.0                                  | x      | 2
+b    |      | deepspeed          | unknown                                 | x      | 3
+a    |      | nccl               | 2.20.5+cuda12.4                         | x      | 4
+b    |      | nccl               | (2, 20, 5)                              | x      | 5
+     | 3    | nccl               | 2.20.5+cuda12.1                         | x      | 6
+a    |      | nccl_ib            | [0]mlx5_0:1/IB [RO]; OOB ib0:10.0.0.1<0> | x     | 7
+a    |      | nccl_bootstrap     | ib0:10.0.0.1<0>                         | x      | 8
+a    |      | torch install path | ['/opt/torch']                          | x      | 9
+a    |      | gpu                | B                                       | x      | 11
+a    |      | gpu                | A                                       | x      | 10
+     |      | driver             | 535                                     | x      | 12
+"""
+given.config = """
+kind        | key                  | value   | host | source | line
+environment | NCCL_IB_DISABLE      | "1"     | a    | x      | 20
+environment | NCCL_SOCKET_IFNAME   | "eth0"  | a    | x      | 21
+trainer     | lr                   | "0.1"   | a    | x      | 22
+"""
+expect = """
+place  | placed | name            | value               | several
+a      | true   | NCCL_IB_DISABLE | 1                   | false
+a      | true   | gpu             | A, B                | true
+a      | true   | nccl            | 2.20.5+cuda12.4     | false
+a      | true   | nccl_ib         | [0]mlx5_0:1/IB [RO] | false
+a      | true   | torch           | 2.4.0+cu124         | false
+b      | true   | torch           | 2.4.0+cu124         | false
+rank 3 | true   | nccl            | 2.20.5+cuda12.1     | false
+x      | false  | driver          | 535                 | false
+"""
+---*/
+WITH worded AS (
+    SELECT
+        run_id, source, line, host, rank, name,
+        -- (2, 20, 5) is how torch.cuda.nccl.version() prints; a network's own address differs by design.
+        CASE
+            WHEN regexp_full_match(value, '\(\d+(, \d+)+\)') THEN replace(value[2:-2], ', ', '.')
+            ELSE regexp_replace(regexp_replace(trim(value), '; OOB .*$', ''), '^(?:[vV](\d)|NVIDIA )', '\1')
+        END AS value
+    FROM environment
+    WHERE name NOT IN ('nccl_bootstrap', 'nccl_socket') AND NOT regexp_matches(name, '(?i)(^|[ _])(path|size)$')
+    UNION ALL
+    SELECT run_id, source, line, host, rank, key, trim(json_extract_string(value, '$'))
+    FROM config
+    WHERE
+        kind = 'environment'
+        AND NOT regexp_matches(
+            key, '(?i)(^|_)(rank|host|hostname|node|nodeid|nodename|port|addr|file|dir|path|proc|procid|ifname|id|devices)$'
+        )
+),
+
+known AS (
+    SELECT
+        run_id, source, line, name, value,
+        coalesce(host, 'rank ' || rank, source) AS place,
+        host IS NOT NULL OR rank IS NOT NULL AS placed,
+        split_part(value, '+', 1) AS base
+    FROM worded
+    WHERE NOT regexp_full_match(value, '(?i)(|none|n/?a|unknown|null|\[.*not.*\]|could not collect)')
+),
+
+builds AS (
+    SELECT
+        name, base,
+        count(DISTINCT value) FILTER (WHERE value <> base) AS n,
+        max(value) FILTER (WHERE value <> base) AS built
+    FROM known
+    GROUP BY name, base
+),
+
+plain AS (  -- where several builds are stated, a bare version may be any of them
+    SELECT k.run_id, k.place, k.placed, k.name, k.source, k.line, CASE WHEN b.n > 1 THEN k.value ELSE coalesce(b.built, k.base) END AS value
+    FROM known AS k
+    INNER JOIN builds AS b ON k.name = b.name AND k.base = b.base
+    WHERE b.n <= 1 OR k.value <> k.base
+)
+
+SELECT
+    run_id, place, placed, name,
+    array_to_string(list_sort(list_distinct(list(value))), ', ') AS value,
+    count(DISTINCT value) > 1 AS several,
+    min(source) AS source,
+    min(line) AS line
+FROM plain
+GROUP BY run_id, place, placed, name
+ORDER BY run_id, place, name
