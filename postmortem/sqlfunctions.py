@@ -19,6 +19,11 @@ _GROWTH_FIELDS = ("kind", "slope", "low", "high", "n", "rise", "why", "first_hal
 _SPIKE = "STRUCT(place BIGINT, peak BIGINT, recovered BIGINT, baseline DOUBLE, highest DOUBLE, kind VARCHAR)[]"
 
 
+# pdsh, syslog and NCCL cut a host's name at its first dot, hostfiles and torchrun's tables do not. No name for an address.
+_HOST_NAME = r"""CREATE OR REPLACE TEMP MACRO host_name(host) AS
+CASE WHEN NOT regexp_matches(host, '^[\d.]+$|:|^localhost$') THEN lower(split_part(host, '.', 1)) END"""
+
+
 def register(connection: duckdb.DuckDBPyConnection) -> None:
     """Make the statistics callable from SQL on `connection`.
 
@@ -26,6 +31,7 @@ def register(connection: duckdb.DuckDBPyConnection) -> None:
     growth(DOUBLE[]) judges whether a series grows: growing, flat or undecided, with its slope per entry.
     spikes(DOUBLE[]) finds rises of a loss curve and whether it came back.
     warm_up(DOUBLE[]) is the number of leading entries before the series is steady.
+    host_name(VARCHAR) is a host's name without its domain, null for an address.
     wait_cycles(INTEGER[], INTEGER[]) lists the ranks that wait for each other in a circle, given who waits for whom.
     """
     functions: list[tuple[str, Callable[..., Any], str]] = [
@@ -36,6 +42,7 @@ def register(connection: duckdb.DuckDBPyConnection) -> None:
     ]
     for name, function, returned in functions:
         connection.create_function(name, function, ["DOUBLE[]"], returned)
+    connection.execute(_HOST_NAME)
     connection.create_function("wait_cycles", cycle_ranks, ["INTEGER[]", "INTEGER[]"], "INTEGER[]")
 
 

@@ -67,7 +67,7 @@ said AS (
     INNER JOIN visible AS v
         ON
             m.run_id = v.run_id
-            AND (v.host = m.host OR (v.host IS NULL AND 1 = (SELECT count(DISTINCT o.host) FROM mapped AS o WHERE o.run_id = m.run_id)))
+            AND (v.host = m.host OR host_name(v.host) = host_name(m.host) OR (v.host IS NULL AND 1 = (SELECT count(DISTINCT o.host) FROM mapped AS o WHERE o.run_id = m.run_id)))
     WHERE TRY_CAST(v.devices[m.local_rank + 1] AS INTEGER) IS NOT NULL
 )
 

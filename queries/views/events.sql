@@ -260,15 +260,13 @@ owners AS (
 -- A host is compared by its first name; an address says nothing of a name.
 who AS (
     SELECT
-        run_id, pid, rank,
-        CASE WHEN NOT regexp_matches(host, '^[\d.:]+$|^localhost$') THEN lower(split_part(host, '.', 1)) END AS host
+        run_id, pid, rank, host_name(host) AS host
     FROM owners
 ),
 
 asked AS (
     SELECT DISTINCT
-        run_id, pid, host,
-        CASE WHEN NOT regexp_matches(host, '^[\d.:]+$|^localhost$') THEN lower(split_part(host, '.', 1)) END AS short
+        run_id, pid, host, host_name(host) AS short
     FROM event
     WHERE pid IS NOT NULL
 ),
@@ -299,7 +297,7 @@ devices AS (
     INNER JOIN device_rank AS d
         ON
             l.run_id = d.run_id
-            AND (l.host IS NULL OR lower(split_part(l.host, '.', 1)) = lower(split_part(d.host, '.', 1)))
+            AND (l.host IS NULL OR l.host = d.host OR host_name(l.host) = host_name(d.host))
             AND (l.bus = d.pci OR (l.device = d.device AND (l.bus IS NULL OR d.pci IS NULL)))
     GROUP BY l.run_id, l.host, l.pci, l.device
     HAVING count(DISTINCT d.rank) = 1

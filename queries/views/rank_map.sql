@@ -66,6 +66,26 @@ source | host | local_rank | rank | origin
 x      | n2   | 0          | 1    | host
 """
 [[case]]
+name = "pdsh cuts the domain off; two hosts of one first name are not told apart"
+given.process = """
+source | statement | host      | rank | local_rank | world_size
+a      | mapping   | n1.a.net  | 0    | 0          |
+a      | mapping   | n2.a.net  | 1    | 0          |
+a      | mapping   | n3.a.net  | 2    | 0          |
+a      | mapping   | n3.b.net  | 3    | 0          |
+a      | mapping   | 10.0.0.1  | 4    | 0          |
+a      | mapping   | 10.0.0.2  | 5    | 0          |
+x      | prefix    | n2        |      | 0          |
+y      | prefix    | n3        |      | 0          |
+z      | prefix    | 10.0.0.2  |      | 0          |
+"""
+expect = """
+source | host     | local_rank | rank | origin
+x      | n2       | 0          | 1    | host
+y      | n3       | 0          |      |
+z      | 10.0.0.2 | 0          | 5    | host
+"""
+[[case]]
 name = "the file itself says so: a traceback of its writer carries the global rank"
 given.process = """
 source | statement | host | rank | local_rank | world_size
@@ -123,7 +143,7 @@ by_file AS (
 ),
 
 by_host AS (
-    SELECT run_id, host, local_rank, min(rank) AS rank
+    SELECT run_id, coalesce(host_name(host), host) AS host, local_rank, min(rank) AS rank
     FROM pairs
     WHERE host IS NOT NULL AND local_rank IS NOT NULL
     GROUP BY ALL
@@ -171,7 +191,7 @@ answers AS (
         ON
             w.run_id = f.run_id AND w.source = f.source AND w.host IS NOT DISTINCT FROM f.host
             AND w.local_rank IS NOT DISTINCT FROM f.local_rank AND w.task IS NOT DISTINCT FROM f.task
-    LEFT JOIN by_host AS h ON w.run_id = h.run_id AND w.host = h.host AND w.local_rank = h.local_rank
+    LEFT JOIN by_host AS h ON w.run_id = h.run_id AND coalesce(host_name(w.host), w.host) = h.host AND w.local_rank = h.local_rank
     LEFT JOIN worlds AS d ON w.run_id = d.run_id
     LEFT JOIN traced AS x ON w.run_id = x.run_id
 )

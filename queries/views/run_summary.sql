@@ -32,7 +32,7 @@ name | world_size | hosts | first_step | last_step | started | ended | end
 run  | 4          | []    | 1          | 7         | 100     | 900   | completed
 """
 [[case]]
-name = "stopped from outside"
+name = "stopped from outside; a host is one with and without its domain"
 given.source = """
 status | format
 read   | lines
@@ -41,6 +41,7 @@ given.process = """
 world_size | host
 8          | a
 8          | b
+8          | b.net
 """
 given.stop = """
 line
@@ -53,7 +54,7 @@ exit          | cascade | -15  |
 """
 expect = """
 name | world_size | hosts | end
-run  | 8          | ['a', 'b'] | stopped
+run  | 8          | ['a', 'b.net'] | stopped
 """
 [[case]]
 name = "the scheduler's limit, and the exit code of the signal it sent"
@@ -146,15 +147,23 @@ sizes AS (
     SELECT run_id, coalesce(max(stated), max(highest) + 1) AS world_size FROM seen GROUP BY run_id
 ),
 
+named AS (
+    SELECT DISTINCT run_id, host FROM process
+),
+
 machines AS (
-    -- "localhost" is another name of a host that is also known by its own.
+    -- "localhost" is another name of a host that is also known by its own, and so is one without its domain.
     SELECT
         run_id,
         coalesce(
             list(DISTINCT host ORDER BY host) FILTER (WHERE host <> 'localhost'),
             list(DISTINCT host ORDER BY host) FILTER (WHERE host IS NOT NULL)
         ) AS hosts
-    FROM process
+    FROM named AS h
+    WHERE
+        NOT EXISTS (
+            SELECT 1 FROM named AS o WHERE h.run_id = o.run_id AND h.host <> o.host AND h.host = host_name(o.host)
+        )
     GROUP BY run_id
 ),
 
