@@ -423,3 +423,35 @@ def test_an_exception_knows_whether_memory_was_being_pinned(tmp_path, frames, pi
     rows, _ = read(tmp_path, text.encode())
     (raised,) = [r for r in rows["event"] if r["kind"] == "exception"]
     assert json.loads(raised["detail"]).get("pinning", False) is pinning
+
+
+def test_what_nccl_warned_of_is_part_of_the_exception(tmp_path):
+    said = "NCCL error in: x.cpp:1\nncclSystemError: System call failed.\nLast error:\nError while creating a segment\nan other line"
+    text = f'Traceback (most recent call last):\n  File "train.py", line 9, in <module>\nDistBackendError: {said}\n'
+    rows, _ = read(tmp_path, text.encode())
+    (raised,) = [r for r in rows["event"] if r["kind"] == "exception"]
+    assert raised["message"].splitlines()[-1] == "Error while creating a segment"
+
+
+def test_a_host_in_front_of_nccl_is_no_lead_in(tmp_path):
+    nccl = "n1:40000:40122 [0] misc/shmutils.cc:72 NCCL WARN Error: failed to extend /dev/shm/nccl-a to 4096 bytes"
+    rows, _ = read(
+        tmp_path, f"n1: [2026-03-28 16:19:36,609] [INFO] [launch.py:335:main] x\n{nccl}\nn1: {nccl}\nn1:\n".encode()
+    )
+    assert [r["text"] for r in rows["line"]] == ["x", nccl, nccl, ""]
+    assert [r["host"] for r in rows["event"]] == ["n1", "n1"]
+    assert {r["kind"] for r in rows["event"]} == {"oom"}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "torch.distributed.DistStoreError: Timed out after 601 seconds waiting for clients. 4/8 clients joined.",
+        "torch.distributed.DistNetworkError: The client socket has timed out after 600000ms while trying to connect to (n1, 29500).",
+        "torch.distributed.elastic.rendezvous.api.RendezvousTimeoutError",
+    ],
+)
+def test_who_waits_for_others_at_the_start_is_a_symptom(tmp_path, said):
+    text = f'Traceback (most recent call last):\n  File "train.py", line 9, in <module>\n{said}\n'
+    rows, _ = read(tmp_path, text.encode())
+    assert [r["role"] for r in rows["event"] if r["kind"] == "exception"] == ["symptom"]

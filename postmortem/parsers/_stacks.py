@@ -101,13 +101,9 @@ class Traceback:
             return True
         if self.state == "blank":
             return False
-        if (
-            line.logger
-            or _HEAD in text
-            or not text.startswith(
-                (" ", "\t", "Last error", "ncclUnhandled", "ncclSystem", "ncclInternal", "ncclRemote")
-            )
-        ):
+        quoted = self.message.endswith("Last error:")  # what NCCL warned of, in the line after it
+        further = (" ", "\t", "Last error", "ncclUnhandled", "ncclSystem", "ncclInternal", "ncclRemote")
+        if line.logger or _HEAD in text or not (quoted or text.startswith(further)):
             return False
         self.message = f"{self.message}\n{text}"[:4000]
         return True
@@ -137,15 +133,20 @@ def classify(name: str, message: str) -> tuple[str, str, dict[str, Any]]:
         return "exception", "root", {}
     if short in _FOLLOWERS or _FOLLOWS.search(message):
         return "exception", "cascade", {}
-    if "Detected mismatch between collectives on ranks" in message:  # every rank raises it, whoever is the odd one
+    # Every rank raises the first, whoever is the odd one; the others come from whoever waits at the start for the rest.
+    if "Detected mismatch between collectives on ranks" in message or _WAITED.search(f"{name}: {message}"):
         return "exception", "symptom", {}
     return "exception", "root", {}
 
 
+# torch/distributed/elastic/rendezvous, torch/csrc/distributed/c10d/TCPStore.cpp and socket.cpp
+_WAITED = re.compile(
+    r"RendezvousTimeoutError|waiting for clients|wait timeout after \d+ms, keys|client socket has (?:timed out|failed to connect)"
+)
 # Exceptions of whoever waits for the process that failed: torchrun, Ray (python/ray/exceptions.py, ray/train).
 _FOLLOWERS = {
     "ChildFailedError", "SignalException", "KeyboardInterrupt", "ProcessExitedException", "ProcessRaisedException",
-    "RendezvousClosedError", "RendezvousGracefulExitError", "ActorDiedError", "RayActorError", "ActorUnavailableError",
+    "RendezvousClosedError", "RendezvousGracefulExitError", "RendezvousConnectionError", "ActorDiedError", "RayActorError", "ActorUnavailableError",
     "WorkerCrashedError", "WorkerGroupError", "TrainingFailedError", "TuneError",
 }  # fmt: skip
 # Sentences of gloo (transport/tcp/pair.cc, unbound_buffer.cc), TCPStore and NCCL about a peer that is gone or silent.

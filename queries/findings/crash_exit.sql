@@ -1,6 +1,6 @@
 /*---
 title    = "A process ended with an error code or by a signal"
-doc      = "What launchers say of exit codes. The launcher stops the other processes itself (SIGTERM, which counts only where no process ended otherwise), and DeepSpeed's exit line quotes the command started last, so a rank is named only where the launcher states it for a process that it did not stop. A process that says itself that a signal ends it counts too, unless its file goes on for several steps: then it was a helper's."
+doc      = "What launchers say of exit codes. The launcher stops the other processes itself (SIGTERM, which counts only where no process ended otherwise), and DeepSpeed's exit line quotes the command started last, so a rank is named only where the launcher states it for a process that it did not stop. A process that says itself that a signal ends it counts too, unless its file goes on for several steps: then it was a helper's; so does a fault that the kernel reports of a process of a rank."
 fault    = "crash"
 severity = "fault"
 reads    = ["events", "metrics", "run_summary", "stop"]
@@ -61,6 +61,23 @@ kind | role    | rank | code | line
 exit | symptom | 1    | 1    | 9
 """
 expect = "rank | culprit | code"
+[[case]]
+name = "the kernel reports a segmentation fault of rank 6, and one of another program"
+given.run_summary = """
+world_size
+8
+"""
+given.events = """
+kind   | role    | source | rank | code | name     | after_step | line
+signal | root    | dmesg  | 6    | 11   | segfault | 30         | 1
+signal | root    | dmesg  |      | 11   | segfault |            | 2
+exit   | symptom | log    |      | -11  |          | 30         | 9
+"""
+expect = """
+rank | culprit | code | step | line
+6    | true    | -11  | 31   | 1
+     | false   | -11  | 31   | 9
+"""
 [[case]]
 name = "all is well"
 given.run_summary = """
@@ -124,12 +141,12 @@ reached AS (
 ),
 
 ends AS (
-    SELECT e.rank IN (SELECT rank FROM followers) AS followed, e.rank, e.code, e.name, e.message, e.time, e.source, e.line, coalesce(e.step, e.after_step + 1) AS step
+    SELECT e.rank IN (SELECT rank FROM followers) AS followed, e.rank, CASE WHEN e.kind = 'signal' THEN -abs(e.code) ELSE e.code END AS code, e.name, e.message, e.time, e.source, e.line, coalesce(e.step, e.after_step + 1) AS step
     FROM events AS e
     LEFT JOIN reached AS r ON e.kind = 'signal' AND e.run_id = r.run_id AND e.source = r.source
     WHERE
         e.code <> 0 AND e.role IN ('root', 'symptom') AND NOT EXISTS (SELECT 1 FROM stop)
-        AND (e.kind = 'exit' OR (e.kind = 'signal' AND e.code < 0 AND coalesce(r.last_step - coalesce(e.after_step, 0), 0) <= $went_on))
+        AND (e.kind = 'exit' OR (e.kind = 'signal' AND (e.code < 0 OR e.rank IS NOT NULL) AND coalesce(r.last_step - coalesce(e.after_step, 0), 0) <= $went_on))
 )
 
 SELECT

@@ -56,6 +56,6 @@ WHERE
         SELECT 1 FROM events AS w
         WHERE
             w.kind IN ('watchdog', 'oom')
-            OR (w.kind = 'exception' AND (w.source, w.line) NOT IN (SELECT (d.source, d.line) FROM events AS d WHERE d.kind = 'data_worker'))
+            OR (w.kind = 'exception' AND w.role = 'root' AND (w.source, w.line) NOT IN (SELECT (d.source, d.line) FROM events AS d WHERE d.kind = 'data_worker'))
     )
 ORDER BY time NULLS LAST, source, line

@@ -39,7 +39,7 @@ SELECT
     CAST(NULL AS INTEGER) AS rank,
     coalesce(' (' || host || ')', '') AS named,
     host,
-    coalesce(step, after_step) AS step,
+    coalesce(step, after_step + 1) AS step,
     name, time, source, line,
     message AS text
 FROM events

@@ -67,6 +67,23 @@ oom  | root | 99  | host | 2048  | 2    | {"process": "chrome"}
 """
 expect = "rank | culprit"
 [[case]]
+name = "NCCL's warning of rank 0, and the exceptions of both ranks"
+given.run_summary = """
+world_size
+2
+"""
+given.events = """
+kind      | role    | rank | name          | bytes | line | message
+oom       | root    | 0    | shared_memory | 4096  | 3    | NCCL WARN
+exception | cascade | 0    | Error         |       | 8    | creating shared memory segment /dev/shm/nccl-x (size 4096), error: No space left on device (28)
+exception | cascade | 1    | Error         |       | 9    | creating shared memory segment /dev/shm/nccl-x (size 4096), error: No space left on device (28)
+"""
+expect = """
+rank | culprit | kind   | asked | line
+0    | false   | shared | 4096  | 3
+1    | false   | shared |       | 9
+"""
+[[case]]
 name = "SIGBUS in a worker of a data loader"
 given.run_summary = """
 world_size
@@ -192,7 +209,10 @@ WITH said AS (
     FROM events AS e
     LEFT JOIN outlived AS o
         ON e.run_id = o.run_id AND e.source = o.source AND e.line = o.line AND e.part IS NOT DISTINCT FROM o.part
-    WHERE e.kind = 'oom' OR (e.kind = 'data_worker' AND e.code = -7)
+    WHERE
+        e.kind = 'oom' OR (e.kind = 'data_worker' AND e.code = -7)
+        -- The exceptions of all ranks quote NCCL's warning, which not every rank printed.
+        OR (e.kind = 'exception' AND regexp_matches(e.message, 'shared memory segment .*(?:No space left on device|Cannot allocate memory)'))
 ),
 
 failure AS (

@@ -217,17 +217,17 @@ c      | exit | 2    | -9
 """
 ---*/
 WITH own AS (  -- files that the run wrote, and when; stamps without a year lie in 1972
-    SELECT run_id, source, time, NULL AS clock FROM metric
+    SELECT run_id, source, time, NULL AS clock, step IS NOT NULL AS stepped FROM metric
     UNION ALL
-    SELECT run_id, source, time, NULL FROM process
+    SELECT run_id, source, time, NULL, FALSE FROM process
     UNION ALL
-    SELECT run_id, source, CASE WHEN clock IN ('utc', 'local', 'year') THEN time END, clock
+    SELECT run_id, source, CASE WHEN clock IN ('utc', 'local', 'year') THEN time END, clock, FALSE
     FROM event
     WHERE kind NOT IN ('oom', 'xid', 'sxid', 'hardware', 'signal', 'ecc', 'throttle')
 ),
 
 written AS (
-    SELECT DISTINCT run_id, source FROM own
+    SELECT run_id, source, bool_or(stepped) AS stepped FROM own GROUP BY run_id, source
 ),
 
 spans AS (
@@ -327,9 +327,12 @@ reached AS (
     SELECT run_id, max(step) AS last_step, count(DISTINCT attempt) AS attempts FROM metric WHERE step IS NOT NULL GROUP BY run_id
 ),
 
-timed AS (  -- the step that the run had come to, for records of the machine
+timed AS (  -- the step that the run had come to, for records in files without steps
     SELECT e.run_id, e.source, e.line, e.part, m.step
-    FROM (SELECT run_id, source, line, part, time FROM event WHERE kind IN ('oom', 'xid') AND step IS NULL AND clock IN ('utc', 'local')) AS e
+    FROM (
+        SELECT run_id, source, line, part, time + CASE WHEN time % 1000000000 = 0 THEN 999999999 ELSE 0 END AS time FROM event  -- whole seconds
+        WHERE kind IN ('oom', 'xid', 'signal', 'exit', 'exception', 'node_loss') AND step IS NULL AND clock IN ('utc', 'local')
+    ) AS e
     ASOF INNER JOIN (SELECT run_id, time, step FROM metric WHERE step IS NOT NULL AND time IS NOT NULL) AS m
         ON e.run_id = m.run_id AND e.time >= m.time
 ),
@@ -396,6 +399,7 @@ placed AS (
         r.run_id, r.source, r.line, r.part, r.time, r.clock, r.kind, r.role, r.rank, r.by_pid, r.local_rank, r.host, r.pid,
         r.attempt, r.step, r.after_step, r.name, r.code, r.bytes, r.duration, r.message, r.detail,
         w.source IS NULL AS foreign_file,
+        coalesce(w.stepped, FALSE) AS stepped,
         s.zoned AND r.clock = 'utc' AS zoned,
         CASE
             WHEN w.source IS NULL AND r.kind IN ('oom', 'xid', 'sxid', 'hardware', 'signal', 'ecc', 'throttle')
@@ -417,11 +421,13 @@ SELECT
         WHEN e.step IS NULL
             THEN coalesce(
                 e.after_step, p.last_step, near.step,
-                -- A process that the kernel killed takes the run along: unless it was restarted, that is where it ends.
+                -- In files without steps. Who ends takes the run along: unless it was restarted, that is where it ends.
                 CASE
-                    WHEN NOT e.foreign_file OR e.rank IS NULL OR e.kind NOT IN ('oom', 'xid') THEN NULL
-                    WHEN e.kind = 'oom' AND reached.attempts <= 1 THEN reached.last_step
-                    WHEN e.outside <= 900000000000 THEN timed.step
+                    WHEN e.stepped THEN NULL
+                    WHEN e.foreign_file AND e.rank IS NULL THEN NULL
+                    WHEN e.kind = 'exit' AND e.code = 0 THEN NULL
+                    WHEN e.kind IN ('oom', 'signal', 'exit', 'exception', 'node_loss') AND reached.attempts <= 1 THEN reached.last_step
+                    WHEN e.kind IN ('oom', 'xid', 'signal', 'exit', 'exception', 'node_loss') AND e.outside <= 900000000000 THEN timed.step
                 END
             )
     END AS after_step,

@@ -1,0 +1,36 @@
+/*---
+title = "On which host each rank runs"
+doc   = "By the launcher's mapping, its spawned processes or a table of its failures; a rank that is said to be on two hosts has none. Hosts go by their first name."
+reads = ["process", "rank_map"]
+materialize = true
+[returns]
+run_id = "VARCHAR"
+host = "VARCHAR"
+rank = "INTEGER"
+[[case]]
+name = "two hosts, one of them by two names, and a rank that moved"
+given.process = """
+host    | rank
+a       | 0
+a.site  | 0
+b       | 1
+a       | 2
+b       | 2
+b       |
+"""
+expect = """
+host | rank
+a    | 0
+b    | 1
+"""
+---*/
+SELECT run_id, min(lower(split_part(host, '.', 1))) AS host, rank
+FROM (
+    SELECT run_id, host, rank FROM process
+    UNION ALL
+    SELECT run_id, host, rank FROM rank_map
+) AS said
+WHERE rank IS NOT NULL AND NOT regexp_matches(host, '^[\d.:]+$|^localhost$')
+GROUP BY run_id, rank
+HAVING count(DISTINCT lower(split_part(host, '.', 1))) = 1
+ORDER BY run_id, rank
