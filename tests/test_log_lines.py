@@ -251,6 +251,30 @@ def test_a_line_without_end_is_kept_in_pieces(tmp_path, monkeypatch):
     assert [i.kind for i in issues] == ["limit"]
 
 
+@pytest.mark.parametrize("size", [64, 1 << 20])
+def test_steps_of_epochs_are_counted_on(tmp_path, monkeypatch, size):
+    monkeypatch.setattr(_read, "BLOCK", size)
+
+    def losses(log):
+        rows, _ = read(tmp_path, log.encode())
+        return [(r["step"], r["value"]) for r in rows["metric"] if r["name"] == "loss"]
+
+    within = "".join(f"Epoch [{e}/3], Step [{s}/30], Loss: {e}.{s}\n" for e in (1, 2, 3) for s in (10, 20, 30))
+    assert [step for step, _ in losses(within)] == [10, 20, 30, 40, 50, 60, 70, 80, 90]
+    assert losses(within)[4] == (50, 2.2)
+    of_the_run = "".join(f"Epoch {1 + s // 40} step {s}/90 loss: {s}\n" for s in range(10, 91, 10))
+    assert [step for step, _ in losses(of_the_run)] == [10, 20, 30, 40, 50, 60, 70, 80, 90]
+    once_each = "".join(f"Epoch: [{e}][30/30]\tTime 0.3 (0.3)\tLoss {e}.5 (2.5)\n" for e in (0, 1, 2))
+    assert losses(once_each) == [(30, 0.5), (60, 1.5), (90, 2.5)]
+
+
+def test_a_launcher_that_starts_after_steps_is_the_next_attempt(tmp_path):
+    start = "[2026-03-28 10:00:00,000] [INFO] [launch.py:146:main] WORLD INFO DICT: {'n1': [0, 1]}\n"
+    nodes = "n1: " + start + "n2: " + start  # one start, told by two nodes
+    rows, _ = read(tmp_path, (nodes + "[rank 0] step 1: loss=3.0\n" + nodes + "[rank 0] step 1: loss=2.0\n").encode())
+    assert [(r["attempt"], r["value"]) for r in rows["metric"]] == [(0, 3.0), (1, 2.0)]
+
+
 def test_restarts_in_one_file_are_attempts(tmp_path):
     start = "[2026-12-02 07:38:40,274] [INFO] [runner.py:618:main] cmd = python3 train.py\n"
     data = start + "[rank 0] step 1: loss=1.0\n" + start + "[rank 0] step 1: loss=2.0\n"

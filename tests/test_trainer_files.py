@@ -60,10 +60,18 @@ def test_lightning_metrics_have_empty_cells(tmp_path):
     data = b"epoch,step,train_loss,val_loss\n0,10,0.5,\n0,20,,0.25\nbad\n"
     rows, issues = read(metrics_csv, tmp_path, data, "lightning_logs/version_0/metrics.csv")
     assert [(r["step"], r["name"], r["value"]) for r in rows["metric"] if r["name"] != "epoch"] == [
-        (10, "train_loss", 0.5),
+        (10, "loss", 0.5),
         (20, "val_loss", 0.25),
     ]
     assert [i.dropped for i in issues] == [1]
+
+
+def test_of_two_columns_of_the_training_loss_the_one_of_single_steps_counts(tmp_path):
+    data = b"step,train/loss_epoch,train/loss_step,loss_of_router\n9,,0.5,1\n9,0.7,,\n"
+    rows, _ = read(metrics_csv, tmp_path, data, "metrics.csv")
+    assert [(r["name"], r["value"]) for r in rows["metric"]] == [
+        ("loss", 0.5), ("loss_of_router", 1.0), ("train_loss_epoch", 0.7),
+    ]  # fmt: skip
 
 
 def test_csv_monitor_counts_restarts_and_scales_milliseconds(tmp_path):

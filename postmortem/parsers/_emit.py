@@ -143,6 +143,8 @@ def _long(emit: Emit, matched: pl.DataFrame, found: Match) -> Iterator[tuple[str
         return
     shared = matched.select(**_shared(emit, found.pattern))
     for table, at, columns in _finished(emit.table, values, found.of):
+        if table == "metric" and "step" in found.pattern.captures:
+            columns = columns.with_columns(name=_of_training(at, columns["name"]))  # noqa: PLW2901
         rows_ = shared[at].hstack(columns)
         yield table, rows_.with_columns(carry_=True) if emit.carry else rows_
 
@@ -267,6 +269,18 @@ def _metrics(values: Values, of: Ints) -> Iterator[tuple[str, Ints, pl.DataFrame
     table, at, frame = _kept("metric", values, {"name": name, "value": value, "text": values.text}, value)
     last = _last(at, frame["name"], None if len(values.said) == len(values.at) else of)
     yield (table, at, frame) if last is None else (table, at[last], frame.filter(pl.Series(last)))
+
+
+def _of_training(at: Ints, name: pl.Series) -> pl.Series:
+    """train_loss is the loss of a step, unless its record has another one or speaks of validation (estimates of both)."""
+    known = names()["training"]
+    if not set(name.unique()) & known.keys():
+        return name
+    frame = pl.DataFrame({"at": at, "name": name}).with_columns(short=pl.col("name").replace(known))
+    apart = pl.col("name").str.contains("^(?:val|eval|test|dev)").any().over("at")
+    return frame.select(
+        pl.when(apart | pl.struct("at", "short").is_duplicated()).then("name").otherwise("short").alias("name")
+    ).to_series()
 
 
 def _last(at: Ints, name: pl.Series, of: Ints | None) -> npt.NDArray[np.bool_] | None:

@@ -2,7 +2,41 @@
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
+
+
+class Epochs:
+    """Steps that begin again with each epoch, counted on over all epochs of a file.
+
+    "Epoch 2, step 8/100" may be step 8 of the epoch or of the run: where the epoch rises and the step does not, it is
+    the epoch's, from there on.
+    """
+
+    def __init__(self) -> None:
+        self._last: tuple[float, float] | None = None
+        self._first = 0.0
+        self._within = False
+
+    def counted(self, metrics: pl.DataFrame) -> pl.DataFrame:
+        """The same metrics with steps of the run; column `name` has epoch and steps_in_epoch where lines state both."""
+        key = ["line", "part"]
+        stated = metrics.filter(pl.col("name") == "steps_in_epoch")
+        if stated.is_empty():
+            return metrics
+        total = stated.select(*key, "step", total="value")
+        epoch = metrics.filter(pl.col("name") == "epoch").select(*key, epoch="value")
+        marks = total.join(epoch, on=key, nulls_equal=True).sort(key, maintain_order=True)
+        epochs, made = marks["epoch"].to_numpy(), marks["step"].cast(pl.Float64).to_numpy()
+        if self._last is None:
+            self._first, self._last = epochs[0], (epochs[0], made[0])
+        before = np.concatenate([[self._last], np.column_stack([epochs, made])[:-1]])
+        again = np.logical_or.accumulate((epochs > before[:, 0]) & (made <= before[:, 1])) | self._within
+        self._last, self._within = (epochs[-1], made[-1]), bool(again[-1])
+        skipped = np.where(again, np.maximum(epochs - self._first, 0) * marks["total"].to_numpy(), 0).astype(np.int64)
+        skips = marks.select(*key, skipped_=pl.Series(skipped))
+        joined = metrics.join(skips, on=key, how="left", nulls_equal=True, maintain_order="left")
+        return joined.with_columns(step=pl.col("step") + pl.col("skipped_").fill_null(0)).drop("skipped_")
 
 
 def steps(metrics: pl.DataFrame, before: pl.DataFrame | None) -> pl.DataFrame:

@@ -123,6 +123,7 @@ class _Reader:
         self.clock = _times.Clock()
         self.machines = _blocks.Machines()
         self.steps: pl.DataFrame | None = None
+        self.epochs = _steps.Epochs()
         self.total = 0.0
         self.writers: set[tuple[int | None, ...]] = set()
 
@@ -252,7 +253,7 @@ class _Reader:
         carried = self.steps
         metrics = None
         if "metric" in by_table:
-            metrics = self._own_bar(pl.concat(by_table["metric"], how="diagonal_relaxed"))
+            metrics = self.epochs.counted(self._own_bar(pl.concat(by_table["metric"], how="diagonal_relaxed")))
             carried = _steps.steps(metrics, carried)
             if "carry_" in metrics.columns:
                 metrics = _steps.with_carried_step(metrics, carried)

@@ -6,6 +6,7 @@ import csv
 import re
 from collections.abc import Iterator
 
+from postmortem.parsers._emit import plain
 from postmortem.parsers._read import Block, blocks
 from postmortem.parsers.csv_monitor import named
 from postmortem.parsers.trainer_state import batch, rows
@@ -14,6 +15,8 @@ from postmortem.records import Issue, Parsed, Source
 FORMAT = "metrics_csv"
 DOC = "CSV with a column step and metrics beside it (Lightning's metrics.csv, pytorch_lightning/loggers/csv_logs.py)."
 
+# A column for the training loss by its usual names, the first that there is; a table without "loss" names it so.
+_LOSSES = ("train_loss_step", "train_loss", "training_loss", "loss_step", "loss_train", "train_loss_epoch")
 _STEPS = ("step", "global_step", "iteration", "iter", "steps")
 
 
@@ -39,6 +42,7 @@ def parse(source: Source) -> Iterator[Parsed]:
 
 def _block(block: Block, header: list[str]) -> Iterator[Parsed]:
     place, found, lines, bad = _place(header), [], [], 0
+    named_so = _with_loss(header)
     for number, line in enumerate(block.data.decode("utf-8", "replace").split("\n"), block.line):
         cells = _cells(line)
         if not cells or _header_again(cells, header):
@@ -46,7 +50,7 @@ def _block(block: Block, header: list[str]) -> Iterator[Parsed]:
         if len(cells) != len(header) or place is None or not re.fullmatch(r" *[0-9]{1,15}(\.0*)? *", cells[place]):
             bad += 1
             continue
-        entry = {n: c.strip() for n, c in zip(header, cells, strict=True) if c.strip()}
+        entry = {n: c.strip() for n, c in zip(named_so, cells, strict=True) if c.strip()}
         new = list(rows({**entry, header[place]: int(float(cells[place]))}, header[place]))
         found += new
         lines += [number] * len(new)
@@ -64,6 +68,13 @@ def _cells(line: str) -> list[str]:
 
 def _header(line: bytes) -> list[str]:
     return [name.strip().strip('"') for name in line.decode("utf-8", "replace").strip().split(",")]
+
+
+def _with_loss(header: list[str]) -> list[str]:
+    """The header, where the column of the training loss is called loss."""
+    names = [plain(name) for name in header]
+    own = next((name for name in ("loss", *_LOSSES) if name in names), None)
+    return ["loss" if own is not None and name == own else title for name, title in zip(names, header, strict=True)]
 
 
 def _header_again(cells: list[str], header: list[str]) -> bool:

@@ -1,0 +1,53 @@
+/*---
+title    = "A loss beside the training loss is not finite"
+doc      = "The loss of a validation set, of a router or of another part that a trainer prints by a name of its own. It says nothing of the training loss: an average over nothing is NaN too."
+severity = "note"
+reads    = ["metrics"]
+summary  = "{name} is {text} {times} times, first at {since}"
+[returns]
+rank = "INTEGER"
+name = "VARCHAR"
+step = "BIGINT"
+since = "VARCHAR"
+times = "BIGINT"
+time = "BIGINT"
+source = "VARCHAR"
+line = "BIGINT"
+text = "VARCHAR"
+[[case]]
+name = "the validation loss, twice"
+given.metrics = """
+name      | step | value | text | source | line
+eval_loss | 50   | NaN   | nan  | log    | 7
+eval_loss | 100  | NaN   | nan  | log    | 9
+eval_loss | 150  | 2     | 2    | log    | 11
+"""
+expect = """
+name      | step | since   | times | line | text
+eval_loss | 50   | step 50 | 2     | 7    | nan
+"""
+[[case]]
+name = "the training loss and the loss scale have findings of their own"
+given.metrics = """
+name       | step | value | text | source | line
+loss       | 50   | NaN   | nan  | log    | 7
+loss_scale | 100  | inf   | inf  | log    | 9
+eval_loss  | 150  | 2     | 2    | log    | 11
+"""
+expect = "name | step"
+---*/
+SELECT
+    arg_min(rank, line) AS rank,
+    name,
+    arg_min(step, line) AS step,
+    coalesce('step ' || arg_min(step, line), 'line ' || min(line)) AS since,
+    count(*) AS times,
+    arg_min(time, line) AS time,
+    source,
+    min(line) AS line,
+    arg_min(text, line) AS text
+FROM metrics
+WHERE contains(name, 'loss') AND name NOT IN ('loss', 'loss_scale') AND NOT isfinite(value)
+GROUP BY name, source
+QUALIFY row_number() OVER (PARTITION BY name ORDER BY min(step) NULLS LAST, source) = 1
+ORDER BY name
