@@ -94,11 +94,17 @@ def with_carried_step(metrics: pl.DataFrame, known: pl.DataFrame) -> pl.DataFram
     return pl.concat([own, carried], how="diagonal_relaxed")
 
 
-def after_step(frame: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
-    """Fill column after_step from the last step that the same rank printed, or anyone where the rank is not known."""
+def after_step(frame: pl.DataFrame, known: pl.DataFrame, *, of_anyone: bool = False) -> pl.DataFrame:
+    """Fill column after_step from the last step that the same rank printed, or anyone where the rank is not known.
+
+    `of_anyone`: a rank that printed no step takes that of the others; often one rank alone prints steps.
+    """
     if known.is_empty():
         return frame
     keyed = frame.with_columns(rank_key=pl.col("rank").cast(pl.Int32).fill_null(-1)).sort("line", maintain_order=True)
     keyed = keyed.drop("after_step", strict=False)
+    if of_anyone:
+        own = pl.col("rank_key").is_in(known["rank"].unique().to_list())
+        keyed = keyed.with_columns(rank_key=pl.when(own).then("rank_key").otherwise(-1).cast(pl.Int32))
     joined = keyed.join_asof(known, on="line", by_left="rank_key", by_right="rank", check_sortedness=False)
     return joined.rename({"last_step": "after_step"}).drop("rank_key")

@@ -260,7 +260,7 @@ class _Reader:
         for table, frames in by_table.items():
             frame = metrics if table == "metric" and metrics is not None else pl.concat(frames, how="diagonal_relaxed")
             if carried is not None and table in ("event", "memory", "phase_time"):
-                frame = _steps.after_step(frame, carried)
+                frame = _steps.after_step(frame, carried, of_anyone=table == "phase_time")
             yield Batch(table, _columns(frame, table))
         if carried is not None:
             self.steps = carried.group_by("rank").last().select(carried.columns)

@@ -1,0 +1,145 @@
+/*---
+title = "Time of each phase of a step, by rank"
+doc   = """
+Seconds per run, rank, step and phase, of phases that do not contain each other: data, fwd (without the loading of data in
+it), bwd_inner and bwd_allreduce (or bwd, where its parts were not measured; or fwd_bwd, where neither was), pipe (sending
+and receiving between stages), gather and step. From timers, and from times that scripts print among their metrics
+(data_time and its like; a value beyond twenty step times is in ms).
+"""
+reads = ["phase_time", "metrics"]
+[returns]
+run_id = "VARCHAR"
+rank = "INTEGER"
+step = "BIGINT"
+phase = "VARCHAR"
+seconds = "DOUBLE"
+[[case]]
+name = "the parts of the backward pass stand for the whole, data is taken out of forward"
+given.phase_time = """
+rank | after_step | phase         | duration
+0    | 1          | fwd           | 3000000000
+0    | 1          | fwd_data      | 2000000000
+0    | 1          | bwd           | 5000000000
+0    | 1          | bwd_inner     | 2500000000
+0    | 1          | bwd_allreduce | 2000000000
+0    | 1          | fwd_microstep | 9000000000
+1    | 1          | bwd           | 4000000000
+"""
+expect = """
+rank | step | phase         | seconds
+0    | 1    | bwd_allreduce | 2
+0    | 1    | bwd_inner     | 3
+0    | 1    | data          | 2
+0    | 1    | fwd           | 1
+1    | 1    | bwd           | 4
+"""
+[[case]]
+name = "a pipeline prints timers of micro steps only; Megatron forward and backward in one"
+given.phase_time = """
+rank | step | phase                  | duration
+0    | 1    | fwd_microstep          | 1000000000
+0    | 1    | bwd_insidemicrostep    | 1500000000
+0    | 1    | bwd_allreduce_microstep | 500000000
+0    | 1    | pipe_recv_grad         | 500000000
+0    | 1    | pipe_send_output       | 250000000
+1    | 1    | forward_backward       | 2000000000
+1    | 1    | bwd_allreduce          | 1000000000
+"""
+expect = """
+rank | step | phase         | seconds
+0    | 1    | bwd_allreduce | 0.5
+0    | 1    | bwd_inner     | 1.5
+0    | 1    | fwd           | 1
+0    | 1    | pipe          | 0.75
+1    | 1    | bwd_allreduce | 1
+1    | 1    | fwd_bwd       | 2
+"""
+[[case]]
+name = "times among metrics, one of them in ms"
+given.metrics = """
+rank | step | name      | value
+2    | 7    | step_time | 1
+2    | 7    | data_time | 0.5
+2    | 7    | fwd_time  | 250
+"""
+expect = """
+rank | step | phase | seconds
+2    | 7    | data  | 0.5
+2    | 7    | fwd   | 0.25
+"""
+---*/
+WITH printed AS (
+    SELECT
+        run_id, rank, step,
+        max(value) FILTER (WHERE name IN ('data_time', 'dataloader_time', 'data_loading_time', 'data_load_time', 'load_time', 'data_wait', 'data_wait_time')) AS data,
+        max(value) FILTER (WHERE name IN ('fwd_time', 'forward_time')) AS fwd,
+        max(value) FILTER (WHERE name IN ('bwd_time', 'backward_time')) AS bwd,
+        max(value) FILTER (WHERE name IN ('comm_time', 'allreduce_time', 'all_reduce_time')) AS comm,
+        max(value) FILTER (WHERE name IN ('opt_time', 'optimizer_time', 'optim_time')) AS optim,
+        max(value) FILTER (WHERE name = 'step_time') AS whole
+    FROM metrics
+    WHERE
+        step IS NOT NULL AND isfinite(value) AND value >= 0
+        AND name IN (
+            'data_time', 'dataloader_time', 'data_loading_time', 'data_load_time', 'load_time', 'data_wait', 'data_wait_time',
+            'fwd_time', 'forward_time', 'bwd_time', 'backward_time', 'comm_time', 'allreduce_time', 'all_reduce_time',
+            'opt_time', 'optimizer_time', 'optim_time', 'step_time'
+        )
+    GROUP BY run_id, rank, step
+),
+
+named AS (
+    SELECT run_id, rank, step, whole, phase, seconds
+    FROM (
+        SELECT run_id, rank, step, whole, data, fwd, bwd, comm AS bwd_allreduce, optim FROM printed
+    ) UNPIVOT (seconds FOR phase IN (data, fwd, bwd, bwd_allreduce, optim))
+),
+
+timed AS (
+    SELECT run_id, rank, coalesce(step, after_step) AS step, phase, max(duration) / 1e9 AS seconds
+    FROM phase_time
+    WHERE coalesce(step, after_step) IS NOT NULL
+    GROUP BY ALL
+    UNION ALL
+    SELECT
+        run_id, rank, step,
+        if(phase = 'optim', 'step', phase) AS phase,
+        CASE WHEN seconds > 20 * whole THEN seconds / 1000 ELSE seconds END AS seconds
+    FROM named
+),
+
+wide AS (
+    SELECT
+        run_id, rank, step,
+        max(seconds) FILTER (WHERE phase = 'data') AS data,
+        max(seconds) FILTER (WHERE phase = 'fwd_data') AS fwd_data,
+        coalesce(max(seconds) FILTER (WHERE phase = 'fwd'), max(seconds) FILTER (WHERE phase = 'fwd_microstep')) AS fwd,
+        coalesce(max(seconds) FILTER (WHERE phase = 'bwd'), max(seconds) FILTER (WHERE phase = 'bwd_microstep')) AS bwd,
+        coalesce(max(seconds) FILTER (WHERE phase = 'bwd_inner'), max(seconds) FILTER (WHERE phase = 'bwd_insidemicrostep')) AS inside,
+        coalesce(
+            max(seconds) FILTER (WHERE phase = 'bwd_allreduce'), max(seconds) FILTER (WHERE phase = 'bwd_allreduce_microstep')
+        ) AS reduce,
+        max(seconds) FILTER (WHERE phase = 'forward_backward') AS passes,
+        sum(seconds) FILTER (WHERE regexp_matches(phase, '^(pipe|forward|backward)_.*(send|recv)')) AS pipe,
+        max(seconds) FILTER (WHERE phase = 'params_all_gather') AS gather,
+        coalesce(max(seconds) FILTER (WHERE phase = 'step'), max(seconds) FILTER (WHERE phase = 'step_microstep')) AS optim
+    FROM timed
+    GROUP BY run_id, rank, step
+),
+
+parted AS (
+    SELECT
+        run_id, rank, step,
+        coalesce(data, fwd_data) AS data,
+        CASE WHEN fwd IS NOT NULL THEN greatest(fwd - coalesce(fwd_data, 0), 0) END AS fwd,
+        CASE WHEN reduce IS NOT NULL THEN greatest(inside, bwd - reduce) END AS bwd_inner,
+        CASE WHEN reduce IS NULL THEN coalesce(bwd, inside) END AS bwd,
+        reduce AS bwd_allreduce,
+        CASE WHEN fwd IS NULL AND bwd IS NULL AND inside IS NULL THEN passes END AS fwd_bwd,
+        pipe, gather, optim
+    FROM wide
+)
+
+SELECT run_id, rank, step, if(phase = 'optim', 'step', phase) AS phase, seconds
+FROM parted UNPIVOT (seconds FOR phase IN (data, fwd, bwd_inner, bwd, bwd_allreduce, fwd_bwd, pipe, gather, optim))
+ORDER BY run_id, rank, step, phase
