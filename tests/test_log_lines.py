@@ -58,6 +58,28 @@ LEADINS = [
     ("ERROR:torch.distributed.elastic.multiprocessing.api:hello", {"level": "error", "text": "hello"}),
     ("2026-03-28 16:19:36,609 - WARNING - hello", {"level": "warning", "text": "hello"}),
     (
+        "03/28/2026 16:19:36 - INFO - __main__ - hello",
+        {"level": "info", "logger": "__main__", "time": 1774714776000000000, "clock": "local", "text": "hello"},
+    ),
+    (
+        "2026-03-28 16:19:36.609 | WARNING  | app.main:train:33 - hello",
+        {"level": "warning", "logger": "app.main:train:33", "time": 1774714776609000000, "text": "hello"},
+    ),
+    (
+        "[2026-03-28 16:19:36,609][app.main][ERROR] - hello",
+        {"level": "error", "logger": "app.main", "time": 1774714776609000000, "text": "hello"},
+    ),
+    ("[INFO] 2026-03-28 16:19:36: hello", {"level": "info", "time": 1774714776000000000, "text": "hello"}),
+    ("INFO:2026-03-28 16:19:36,609:hello", {"level": "info", "time": 1774714776609000000, "text": "hello"}),
+    ("2026-03-28 16:19:36 [info     ] hello", {"level": "info", "time": 1774714776000000000, "text": "hello"}),
+    ("INFO 03-28 16:19:36 [core.py:33] hello", {"level": "info", "logger": "core.py:33", "text": "hello"}),
+    ("28/03/2026 16:19:36 - INFO - hello", {"time": 1774714776000000000, "text": "hello"}),
+    ("2026/03/28 16:19:36 hello", {"time": 1774714776000000000, "text": "hello"}),
+    (
+        "2026-03-28 16:19:36,609 - my.trainer - ERROR - hello",
+        {"level": "error", "logger": "my.trainer", "time": 1774714776609000000, "text": "hello"},
+    ),
+    (
         "[2024-01-01 10:00:00,123] torch.distributed.elastic.multiprocessing.api: [WARNING] Sending process 7 closing signal",
         {
             "level": "warning",

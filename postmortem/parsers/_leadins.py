@@ -12,7 +12,7 @@ import polars as pl
 from postmortem.formats import ascii_classes
 
 # Each piece is optional; the order is that in which tools wrap each other. Groups of one column carry a digit.
-_STAMP = r"\d{4}-\d\d-\d\d[T _]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
+_STAMP = r"(?:\d{4}-\d\d-\d\d|\d{4}/\d\d/\d\d|\d\d/\d\d/\d{4})[T _]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
 _ZONE = r"(?:Z|[+-]\d\d:?\d\d)"
 _LEVELS = r"DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL|debug|info|warning|error|critical"
 _OUTER = (
@@ -45,6 +45,8 @@ _INNER = (
     r"(?:(?P<level_p>[IWEF])\d{4} \d\d:\d\d:\d\d(?:\.\d+)? +(?P<pid_p>\d+) (?P<logger_p>[^\] ]+:\d+)\] ?)?"
     # [time] logger: [LEVEL]   (torchrun 2.1 and 2.2), before what begins alike
     rf"(?:\[{_STAMP}\] (?P<logger_el>[\w.]+): \[(?P<level_el>{_LEVELS})\] ?)?"
+    # hydra: [time][logger][LEVEL] -
+    rf"(?:\[{_STAMP}\]\[(?P<logger_hydra>[\w.]+)\]\[(?P<level_hydra>{_LEVELS})\] - )?"
     # DeepSpeed's logger (deepspeed/utils/logging.py), and others that print [time] [LEVEL] [origin]
     rf"(?:\[{_STAMP}\] ?(?:\[(?P<level_ds>{_LEVELS})\] )?(?:\[(?P<logger_ds>[\w.<>/-]+:\d+(?::[\w<>]+)?)\] ?)?)?"
     # DeepSpeed 0.2's logger
@@ -53,8 +55,16 @@ _INNER = (
     rf"(?:\[(?P<level_hf>{_LEVELS})\|(?P<logger_hf>[\w.]+:\d+)\] (?:{_STAMP} )?>> ?)?"
     # logging.basicConfig: LEVEL:logger:
     r"(?:(?P<level_b>DEBUG|INFO|WARNING|ERROR|CRITICAL):(?P<logger_b>[\w.]+):)?"
-    # bare stamps: "2026-01-02 03:04:05,678 - INFO - ", "2026-01-02 03:04:05 | INFO | ", "2026-01-02T03:04:05 "
-    rf"(?:{_STAMP}{_ZONE}?(?: ?[-|:]? ?(?:\[?(?P<level_iso>{_LEVELS})\]? *(?:[-|:]|\b)))? *(?:- )?)?"
+    # the format of the logging tutorial: "2026-01-02 03:04:05,678 - trainer - INFO - "
+    rf"(?:{_STAMP} - (?P<logger_name>[A-Za-z_][\w.]*) - (?P<level_name>{_LEVELS}) - )?"
+    # the level first: "INFO 2026-01-02 03:04:05 ", "[INFO] 2026-01-02 03:04:05,678: "; vllm: "INFO 01-02 03:04:05 [file.py:1] "
+    rf"(?:\[?(?P<level_first>{_LEVELS})\]?[ :]+{_STAMP}{_ZONE}?[ :|-]+)?"
+    rf"(?:(?P<level_vllm>{_LEVELS}) \d\d-\d\d \d\d:\d\d:\d\d \[?(?P<logger_vllm>[\w./-]+:\d+)\] )?"
+    # bare stamps: "2026-01-02 03:04:05,678 - INFO - ", "2026-01-02 03:04:05 | INFO | ", "2026-01-02T03:04:05 ", and that of
+    # the examples of transformers and accelerate: "01/02/2026 03:04:05 - INFO - __main__ - "; loguru: "... | INFO     | a:b:1 - "
+    rf"(?:{_STAMP}{_ZONE}?(?: ?[-|:]? ?(?:\[?(?P<level_iso>{_LEVELS}) *\]? *(?:- (?P<logger_iso>[A-Za-z_][\w.]*) -"
+    r"|\| (?P<logger_loguru>[\w.]+:[\w<>]+:\d+) -|[-|:]|\b)))?"
+    r" *(?:- )?)?"
     # a rank in words: DeepSpeed's log_dist, and what trainers print
     r"(?:\[(?:[Rr]ank|RANK)[ =:_]?(?P<rank_words>-?\d+)\]:? ?)?"
 )

@@ -12,7 +12,9 @@ from postmortem.parsers._shapes import Texts
 
 LEAP = 1972
 """Year of stamps whose year nothing in the file states: a leap year, so that every day of a year exists."""
-_ISO = ascii_classes(r"^(\d{4}-\d\d-\d\d)[T _](\d\d:\d\d:\d\d)[.,]?(\d*)(Z|[+-]\d\d:?\d\d)?$")
+_ISO = ascii_classes(
+    r"^(\d{4}-\d\d-\d\d|\d{4}/\d\d/\d\d|\d\d/\d\d/\d{4})[T _](\d\d:\d\d:\d\d)[.,]?(\d*)(Z|[+-]\d\d:?\d\d)?$"
+)
 _POWERS = [10 ** (9 - digits) for digits in range(10)]
 _GLOG = ascii_classes(
     r"^(\d{1,2})(\d\d) (\d\d:\d\d:\d\d)\.?(\d*)$"
@@ -49,13 +51,27 @@ class Clock:
 
 def _iso(stamps: Texts) -> list[pl.Series]:
     day, time, fraction, zone = stamps.groups(_ISO)
-    stamp = day + pl.Series([" "]) + time
+    stamp = _dashed(day) + pl.Series([" "]) + time
     ns = stamp.str.to_datetime("%Y-%m-%d %H:%M:%S", time_unit="ns", strict=False).cast(pl.Int64)
     ns = ns + _fraction(fraction)
     if zone.null_count() < len(zone):
         ns = ns - _offset(zone)
     clock = zone.is_not_null().to_frame("z").select(pl.when("z").then(pl.lit("utc")).otherwise(pl.lit("local")))
     return [ns.alias("ns"), clock.to_series().alias("clock")]
+
+
+def _dashed(day: pl.Series) -> pl.Series:
+    """Dates with slashes as ISO dates: the year first, or the month, as the examples of transformers print it.
+
+    A first number above 12 can only be the day.
+    """
+    if not day.str.contains("/", literal=True).any():
+        return day
+    date, parts = pl.col("day"), pl.col("day").str.extract_groups(r"^(?<a>\d\d)/(?<b>\d\d)/(?<year>\d{4})$")
+    a, b, year = (parts.struct.field(name) for name in ("a", "b", "year"))
+    month = pl.when(a > "12").then(b).otherwise(a)
+    named = year + "-" + month + "-" + pl.when(a > "12").then(a).otherwise(b)
+    return day.to_frame("day").select(pl.coalesce(named, date.str.replace_all("/", "-", literal=True))).to_series()
 
 
 def _fraction(digits: pl.Series) -> pl.Series:
