@@ -121,7 +121,7 @@ own AS (
 silent AS (
     SELECT p.rank, p.last_step, p.last_time, p.source, p.line
     FROM rank_progress AS p
-    WHERE p.rank NOT IN (SELECT e.rank FROM events AS e WHERE e.kind IN ('exception', 'stack') AND e.rank IS NOT NULL)
+    WHERE p.rank NOT IN (SELECT e.rank FROM events AS e WHERE e.kind IN ('exception', 'stack', 'signal') AND e.rank IS NOT NULL)
 ),
 
 counts AS (

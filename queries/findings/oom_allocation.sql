@@ -1,11 +1,11 @@
 /*---
 title    = "An allocation was refused"
-doc      = "Records that say an allocation was refused, on the device, on the host, in shared or in pinned memory, also by SIGBUS in a worker of a data loader, with what was asked for, what was free and what the allocator kept unused. The earliest counts, with the ranks that report the same within a minute; where every rank reports it, nobody is named. A refusal after which its writer went on for several steps was caught: it counts only where nothing else explains that a process failed, and then names nobody; nor does it count where every process ended well. Where the kernel killed a process that no rank is known to own, it counts only if a process of the run was killed, or if peers lost one and nothing else says why: hosts run other programs too. Where such a kill lies hours away from the run and only the zone of a clock may explain that, the confidence is low."
+doc      = "Records that say an allocation was refused, on the device, on the host, in shared or in pinned memory, also by SIGBUS in a worker of a data loader, with what was asked for, what was free and what the allocator kept unused. The earliest counts, with the ranks that report the same within a minute; where every rank reports it, nobody is named. A refusal after which its writer went on for several steps was caught: it counts only where nothing else explains that a process failed, and then names nobody; nor does it count where every process ended well. Where the kernel killed a process that no rank is known to own, it counts only if a process of the run was killed on that host or on one that is not known, or if peers lost one and nothing else says why: hosts run other programs too. Where such a kill lies hours away from the run and only the zone of a clock may explain that, the confidence is low."
 fault    = "oom"
 severity = "fault"
 weight   = 3
 confidence = "high"
-reads    = ["events", "outlived", "run_summary"]
+reads    = ["events", "outlived", "rank_host", "run_summary"]
 summary  = "{kind} memory was refused ({who}){numbers}"
 [params]
 together = { type = "BIGINT", default = 60000000000, doc = "Refusals within this many ns count as one happening." }
@@ -111,6 +111,18 @@ exit      | symptom |      |     |            | 1    | 9    |
 """
 expect = "rank | culprit"
 [[case]]
+name = "a process of the run was killed on one host, and the kernel of another killed a foreign one"
+given.run_summary = """
+world_size
+2
+"""
+given.events = """
+kind | role    | host | pid | name | code | line
+oom  | root    | n1   | 99  | host |      | 2
+exit | symptom | n2.x |     |      | -9   | 9
+"""
+expect = "rank | culprit"
+[[case]]
 name = "a process of the run was killed, and the kernel killed one at a time that does not fit without another zone"
 given.run_summary = """
 world_size
@@ -203,7 +215,7 @@ expect = "rank | culprit | step | kind | asked"
 ---*/
 WITH said AS (
     SELECT
-        e.rank, CASE WHEN e.kind = 'oom' THEN e.pid END AS pid, CASE WHEN e.kind = 'oom' THEN e.name ELSE 'shared_memory' END AS kind, e.bytes, e.detail, e.time, e.clock, e.source, e.line, e.part, e.message,
+        e.rank, CASE WHEN e.kind = 'oom' THEN e.pid END AS pid, CASE WHEN e.kind = 'oom' THEN e.name ELSE 'shared_memory' END AS kind, e.bytes, e.detail, e.host, e.time, e.clock, e.source, e.line, e.part, e.message,
         coalesce(e.step, e.after_step + 1) AS step,
         coalesce(o.steps > $went_on, FALSE) AS caught
     FROM events AS e
@@ -228,6 +240,16 @@ failure AS (
     FROM events
 ),
 
+-- Hosts on which a process of the run is known to have been killed: a kernel that killed elsewhere killed others.
+struck AS (
+    SELECT DISTINCT coalesce(h.host, lower(split_part(e.host, '.', 1))) AS host
+    FROM events AS e
+    LEFT JOIN rank_host AS h ON e.rank = h.rank
+    WHERE
+        e.kind IN ('exit', 'signal', 'data_worker') AND (e.code IN (-9, 137) OR (e.kind = 'data_worker' AND e.name IS NULL))
+        AND coalesce(h.host, e.host) IS NOT NULL
+),
+
 refused AS (
     SELECT
         s.rank, s.pid, s.kind, s.bytes, s.detail, s.time, s.clock, s.source, s.line, s.message, s.step, s.caught,
@@ -236,7 +258,16 @@ refused AS (
     CROSS JOIN failure AS f
     WHERE
         (NOT s.caught OR (f.seen AND f.fatal = 0))
-        AND (s.rank IS NOT NULL OR s.pid IS NULL OR f.killed)
+        AND (
+            s.rank IS NOT NULL OR s.pid IS NULL
+            OR (
+                f.killed
+                AND (
+                    s.host IS NULL OR NOT EXISTS (SELECT 1 FROM struck)
+                    OR lower(split_part(s.host, '.', 1)) IN (SELECT k.host FROM struck AS k)
+                )
+            )
+        )
 ),
 
 first_one AS (

@@ -180,6 +180,18 @@ b      | 3    | 30
 b      | 3    |
 """
 [[case]]
+name = "the scheduler says when it ended the job"
+given.event = """
+source | line | kind          | name       | detail
+log    | 5    | external_stop | TIME LIMIT | {"at": "2026-01-01T00:00:00"}
+log    | 6    | external_stop | TIME LIMIT | {"at": "some day"}
+"""
+expect = """
+line | kind          | time                | clock
+5    | external_stop | 1767225600000000000 | local
+6    | external_stop |                     |
+"""
+[[case]]
 name = "the runtime refused, in a frame that pins memory"
 given.event = """
 source | line | kind      | name   | bytes | detail
@@ -337,6 +349,12 @@ timed AS (  -- the step that the run had come to, for records in files without s
         ON e.run_id = m.run_id AND e.time >= m.time
 ),
 
+said AS (  -- the scheduler says in words when it ended the job, without a stamp of its own
+    SELECT run_id, source, line, part, kind, epoch_ns(TRY_CAST(detail ->> '$.at' AS TIMESTAMP)) AS time
+    FROM event
+    WHERE kind IN ('external_stop', 'node_loss') AND (time IS NULL OR clock = 'bound') AND detail ->> '$.at' IS NOT NULL
+),
+
 pinning AS (  -- exceptions whose deepest frame asks for pinned memory
     SELECT DISTINCT run_id, source, line, part FROM event WHERE kind = 'exception' AND detail ->> '$.pinning' = 'true'
 ),
@@ -361,13 +379,14 @@ resolved AS (
     SELECT
         e.run_id, e.source, e.line, e.part,
         CASE
+            WHEN said.time IS NOT NULL THEN said.time
             WHEN e.clock <> 'day' OR e.clock IS NULL THEN e.time
             WHEN y.year IS NOT NULL
                 THEN epoch_ns(
                     make_timestamp(e.time // 1000) + (y.year - 1972) * INTERVAL 1 YEAR
                 ) + e.time % 1000
         END AS time,
-        CASE WHEN e.clock <> 'day' THEN e.clock WHEN e.clock = 'day' AND y.year IS NOT NULL THEN 'year' END AS clock,
+        CASE WHEN said.time IS NOT NULL THEN 'local' WHEN e.clock <> 'day' THEN e.clock WHEN e.clock = 'day' AND y.year IS NOT NULL THEN 'year' END AS clock,
         e.kind, e.role,
         coalesce(e.rank, m.rank, pids.rank, devices.rank, tasks.rank, CASE WHEN mpi.run_id IS NOT NULL THEN e.task END) AS rank,
         pids.rank IS NOT NULL AS by_pid,
@@ -386,6 +405,7 @@ resolved AS (
             e.run_id = m.run_id AND e.source = m.source AND e.local_rank IS NOT DISTINCT FROM m.local_rank
             AND e.host IS NOT DISTINCT FROM m.host AND e.task IS NOT DISTINCT FROM m.task
     LEFT JOIN run_year AS y ON e.run_id = y.run_id
+    LEFT JOIN said ON e.run_id = said.run_id AND e.source = said.source AND e.line = said.line AND e.part IS NOT DISTINCT FROM said.part AND e.kind = said.kind
     LEFT JOIN tasks ON e.run_id = tasks.run_id AND e.task = tasks.task
     LEFT JOIN mpi ON e.run_id = mpi.run_id
     LEFT JOIN named ON e.name = named.name

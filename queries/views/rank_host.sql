@@ -1,7 +1,7 @@
 /*---
 title = "On which host each rank runs"
-doc   = "By the launcher's mapping, its spawned processes or a table of its failures; a rank that is said to be on two hosts has none. Hosts go by their first name."
-reads = ["process", "rank_map"]
+doc   = "By the launcher's mapping, its spawned processes, a table of its failures or the names of files; a rank that is said to be on two hosts has none. Hosts go by their first name."
+reads = ["process", "rank_map", "source"]
 materialize = true
 [returns]
 run_id = "VARCHAR"
@@ -29,6 +29,8 @@ FROM (
     SELECT run_id, host, rank FROM process
     UNION ALL
     SELECT run_id, host, rank FROM rank_map
+    UNION ALL
+    SELECT run_id, host, rank FROM source
 ) AS said
 WHERE rank IS NOT NULL AND NOT regexp_matches(host, '^[\d.:]+$|^localhost$')
 GROUP BY run_id, rank

@@ -51,6 +51,19 @@ run_id | line
 a      | 7
 """
 [[case]]
+name = "the agent of one host got a signal, and that of another ended with an error a little later, or before"
+given.events = """
+run_id | kind          | role    | source | code | name | time | clock | line
+a      | external_stop | root    | log    |      | 15   | 100  | local | 7
+a      | exit          | symptom | other  | 1    |      | 200  | local | 9
+b      | external_stop | root    | log    |      | 15   | 100  | local | 7
+b      | exit          | symptom | other  | 1    |      | 90   | local | 9
+"""
+expect = """
+run_id | line
+a      | 7
+"""
+[[case]]
 name = "an exception in another file: which came first is not known, unless the scheduler says why and when"
 given.events = """
 run_id | kind          | role | source | name       | time | clock | line
@@ -113,7 +126,7 @@ WHERE (run_id, source, line) NOT IN (
         WHEN kind = 'exception' THEN after_in_file OR coalesce(why AND later, FALSE)
         WHEN kind <> 'exit' THEN FALSE
         WHEN why THEN NOT before
-        ELSE after_in_file AND (code = 1 OR NOT received)
+        ELSE (after_in_file OR coalesce(later, FALSE)) AND (code = 1 OR NOT received)
     END
 )
 ORDER BY run_id, time NULLS LAST, source, line
