@@ -112,6 +112,18 @@ def test_leadin(tmp_path, line, want):
     assert {k: row[k] for k in want} == want
 
 
+def test_json_of_docker_is_unwrapped(tmp_path):
+    said = ["Traceback (most recent call last):", '  File "/w/train.py", line 3, in <module>', "ValueError: \u00fc"]
+    data = [{"log": f"[rank3]: {x}\n", "stream": "stderr", "time": "2026-03-28T16:19:36.5Z"} for x in said]
+    text = "\n".join(json.dumps(x, separators=(",", ":")) for x in data) + '\n{"log":"cut'
+    rows, _ = read(tmp_path, text.encode(), "0f3-json.log")
+    assert [(r["line"], r["text"]) for r in rows["line"]] == [*enumerate(said, 1), (4, '{"log":"cut')]
+    assert {(r["rank"], r["time"], r["clock"], r["stream"]) for r in rows["line"][:3]} == {
+        (3, 1774714776500000000, "utc", "stderr")
+    }
+    assert [(r["name"], r["message"], r["rank"]) for r in rows["event"]] == [("ValueError", "\u00fc", 3)]
+
+
 def test_srun_labels_fill_a_log_and_numbered_items_do_not(tmp_path):
     rows, _ = read(tmp_path, b" 0: [rank0]: a\n 1: b\n10: c\n")
     assert [(r["task"], r["text"]) for r in rows["line"]] == [(0, "a"), (1, "b"), (10, "c")]

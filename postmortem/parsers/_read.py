@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import codecs
+import json
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import IO
 
 from isal import isal_zlib
@@ -17,6 +18,7 @@ BLOCK = 12 << 20
 PIECE = 2 << 20
 """Bytes of the pieces of a longer line: each is one text, of which several copies are in memory at a time."""
 _GZIP = b"\x1f\x8b"
+_DOCKER = b'{"log":"'  # daemon/logger/jsonfilelog/jsonlog/jsonlog.go of moby/moby
 _UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 
@@ -25,10 +27,10 @@ class Block:
     """Whole lines without the last newline; or, where a line is longer than BLOCK, a piece of it.
 
     Attributes:
-        data: the bytes as they stood.
+        data: the bytes as they stood, docker's JSON unwrapped.
         line: number of the first line, from 1.
         part: number of pieces of that line which earlier blocks held.
-        offset: byte offset of `data` in the uncompressed file.
+        offset: byte offset of the block in the uncompressed file.
     """
 
     data: bytes
@@ -43,6 +45,26 @@ def blocks(source: Source) -> Iterator[Block | Issue]:
     Raises:
         OSError: the file cannot be opened or read.
     """
+    wrapped: bool | None = None
+    for block in _whole(source):
+        if isinstance(block, Issue):
+            yield block
+            continue
+        wrapped = block.data.startswith(_DOCKER) if wrapped is None else wrapped
+        yield replace(block, data=b"\n".join(map(_unwrapped, block.data.split(b"\n")))) if wrapped else block
+
+
+def _unwrapped(line: bytes) -> bytes:
+    """A line of docker's json-file driver as a CRI file has it: time, stream, whether it is full or partial, text."""
+    try:
+        said = json.loads(line)
+        text = said["log"]
+        return f"{said['time']} {said['stream']} {'F' if text.endswith(chr(10)) else 'P'} {text.rstrip()}".encode()
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return line
+
+
+def _whole(source: Source) -> Iterator[Block | Issue]:
     rest, line, part, offset = b"", 1, 0, 0
     for data in _chunks(source):
         if isinstance(data, Issue):
