@@ -142,9 +142,7 @@ def _long(emit: Emit, matched: pl.DataFrame, found: Match) -> Iterator[tuple[str
     if not len(values.at):
         return
     shared = matched.select(**_shared(emit, found.pattern))
-    for table, at, columns in _finished(emit.table, values, found.of):
-        if table == "metric" and "step" in found.pattern.captures:
-            columns = columns.with_columns(name=_of_training(at, columns["name"]))  # noqa: PLW2901
+    for table, at, columns in _finished(emit.table, values, found):
         rows_ = shared[at].hstack(columns)
         yield table, rows_.with_columns(carry_=True) if emit.carry else rows_
 
@@ -212,10 +210,10 @@ def _renamed(spelling: pl.Series, known: Mapping[str, str]) -> pl.Series:
     return spelling.replace_strict(names, default=None, return_dtype=pl.String)
 
 
-def _finished(table: str, values: Values, of: Ints) -> Iterator[tuple[str, Ints, pl.DataFrame]]:
+def _finished(table: str, values: Values, found: Match) -> Iterator[tuple[str, Ints, pl.DataFrame]]:
     """(table, record of each row, name and value); memory that was printed among metrics moves to its table."""
     if table == "metric":
-        yield from _metrics(values, of)
+        yield from _metrics(values, found)
         return
     name_column, value_column = LONG[table]
     name = values.said["name"]
@@ -252,7 +250,7 @@ def _kept(
     return table, values.at[known.to_numpy()], frame.filter(known)
 
 
-def _metrics(values: Values, of: Ints) -> Iterator[tuple[str, Ints, pl.DataFrame]]:
+def _metrics(values: Values, found: Match) -> Iterator[tuple[str, Ints, pl.DataFrame]]:
     kinds = [_memory_kind(name, unit) for name, unit in values.said.iter_rows()]
     if any(kinds):
         is_memory = np.array([kind is not None for kind in kinds])[values.of]
@@ -265,18 +263,18 @@ def _metrics(values: Values, of: Ints) -> Iterator[tuple[str, Ints, pl.DataFrame
     if (values.said["unit"] != "").any():
         seconds = np.array([UNITS[unit] / 1e9 if unit in _NANOSECONDS else 1.0 for unit in values.said["unit"]])
         value = value * pl.Series(seconds[values.of])
-    name = _renamed(values.said["name"], names()["metric"])[values.of]
+    said = _renamed(values.said["name"], names()["metric"])
+    name = said[values.of]
+    if "step" in found.pattern.captures and not names()["training"].keys().isdisjoint(said.unique()):
+        name = _of_training(values.at, name)
     table, at, frame = _kept("metric", values, {"name": name, "value": value, "text": values.text}, value)
-    last = _last(at, frame["name"], None if len(values.said) == len(values.at) else of)
+    last = _last(at, frame["name"], None if len(values.said) == len(values.at) else found.of)
     yield (table, at, frame) if last is None else (table, at[last], frame.filter(pl.Series(last)))
 
 
 def _of_training(at: Ints, name: pl.Series) -> pl.Series:
     """train_loss is the loss of a step, unless its record has another one or speaks of validation (estimates of both)."""
-    known = names()["training"]
-    if not set(name.unique()) & known.keys():
-        return name
-    frame = pl.DataFrame({"at": at, "name": name}).with_columns(short=pl.col("name").replace(known))
+    frame = pl.DataFrame({"at": at, "name": name}).with_columns(short=pl.col("name").replace(names()["training"]))
     apart = pl.col("name").str.contains("^(?:val|eval|test|dev)").any().over("at")
     return frame.select(
         pl.when(apart | pl.struct("at", "short").is_duplicated()).then("name").otherwise("short").alias("name")
