@@ -12,7 +12,7 @@ from postmortem.ingest import ingest
 from postmortem.query import Session, queries
 from postmortem.store import Store
 
-STEPS, ONSET = 60, 30
+STEPS, ONSET = 66, 30
 USUAL = {"fwd": 0.3, "bwd": 0.6, "bwd_inner": 0.5, "bwd_allreduce": 0.1, "step": 0.1}
 OLD = {
     "fwd": "forward",
@@ -30,6 +30,7 @@ class Expected(NamedTuple):
     causes: tuple[str, ...] = ()
     step: int | None = ONSET
     ranks: tuple[int, ...] = ()
+    within: int = 0
 
 
 def noisy(seconds: float, number: int) -> float:
@@ -123,6 +124,42 @@ def late(rank, **seconds):
     return lambda r, step: {**usual, **(seconds if step >= ONSET and rank in (r, -1) else {})}
 
 
+def bars(seconds, steps=300):
+    """tqdm's bar of transformers' Trainer, with a bar of an evaluation of 25 batches every 100 steps."""
+    text, elapsed = "", 0.0
+    for step in range(1, steps + 1):
+        elapsed += noisy(seconds(step), step)
+        text += f"\r{100 * step // steps:3d}%|##        | {step}/{steps} [{int(elapsed) // 60:02d}:{int(elapsed) % 60:02d}<10:00,  1.00s/it]"
+        if step % 100 == 0:
+            text += "\n{'loss': 2.5, 'grad_norm': 0.5, 'learning_rate': 1e-05, 'epoch': 0.1}\n"
+            text += (
+                "".join(f"\r{4 * n:3d}%|#         | {n}/25 [00:{n // 5:02d}<00:05,  5.00it/s]" for n in range(1, 26))
+                + "\n"
+            )
+            elapsed += 5
+    return {"train.log": text}
+
+
+def entries(seconds, steps=600):
+    """LLaMA-Factory's trainer_log.jsonl."""
+    elapsed, lines = 0, []
+    for step in range(5, steps + 1, 5):
+        elapsed += 5 * seconds(step)
+        lines.append(
+            f'{{"current_steps": {step}, "total_steps": {steps}, "loss": 2.5, "elapsed_time": "{timedelta(seconds=elapsed)}"}}\n'
+        )
+    return {"trainer_log.jsonl": "".join(lines)}
+
+
+def monitor(timers, batch=32):
+    """DeepSpeed's csv_monitor, which counts samples (deepspeed/runtime/engine.py, _write_monitor)."""
+    return {
+        f"Train_Samples_elapsed_time_ms_{OLD[phase]}.csv": f"step,elapsed_time_ms_{OLD[phase]}\n"
+        + "".join(f"{step * batch},{1000 * noisy(timers(step)[phase], step)}\n" for step in range(1, STEPS + 1))
+        for phase in USUAL
+    }
+
+
 QUIET = Expected(step=None)
 RUNS = {
     "the all-reduce grows": (engine(reduced), Expected(("straggler", "slow_collectives"))),
@@ -173,6 +210,14 @@ RUNS = {
     "one rank is slower from the beginning": (
         ranks(lambda r, _: {"data": 0.02, "fwd": 0.9 if r == 1 else 0.3}, shape="timers"), Expected(("straggler",), None, (1,)),
     ),
+    "a progress bar alone": (bars(lambda step: 1.0 if step < 150 else 1.6), Expected(step=150, within=10)),
+    "a steady progress bar": (bars(lambda _: 1.3), QUIET),
+    "a log of the seconds that passed": (entries(lambda step: 2 if step <= 300 else 4), Expected(step=305)),
+    "timers over samples": (monitor(reduced), Expected(("straggler", "slow_collectives"))),
+    "steady timers over samples": (monitor(grown()), QUIET),
+    "longer with every step": (
+        engine(lambda step: {phase: s * (1 + step / STEPS) for phase, s in USUAL.items()}), Expected(("accumulation",), 7),
+    ),
     "steady": (engine(grown()), QUIET),
     "flushes all the time": (engine(grown(), extra=lambda _: [FLUSH]), QUIET),
     "a warm-up": (engine(lambda step: {p: s * (6 if step < 4 else 1) for p, s in USUAL.items()}), QUIET),
@@ -201,7 +246,9 @@ def test_a_slow_run(store, name):
     if expected is QUIET:
         assert faults == []
         return
-    assert (faults[0]["onset_step"], tuple(faults[0]["culprit_ranks"])) == (expected.step, expected.ranks)
+    assert tuple(faults[0]["culprit_ranks"]) == expected.ranks
+    onset = faults[0]["onset_step"]
+    assert onset == expected.step or 0 <= onset - expected.step <= expected.within
     supported = [cause["id"] for cause in faults[0]["causes"] if cause["for"]]
     assert tuple(supported[: len(expected.causes)]) == expected.causes
     assert ("allocator_pressure" in supported) == ("allocator_pressure" in expected.causes)

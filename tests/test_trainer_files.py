@@ -51,7 +51,7 @@ def test_trainer_log_lines(tmp_path):
     data = b'{"current_steps": 5, "total_steps": 10, "loss": 0.5, "elapsed_time": "0:00:32"}\nbroken\n{"current_steps": 6, "loss": 0.25}\n'
     rows, issues = read(trainer_log, tmp_path, data, "trainer_log.jsonl")
     assert [(r["line"], r["step"], r["name"], r["value"]) for r in rows["metric"]] == [
-        (1, 5, "total_steps", 10.0), (1, 5, "loss", 0.5), (3, 6, "loss", 0.25),
+        (1, 5, "total_steps", 10.0), (1, 5, "loss", 0.5), (1, 5, "elapsed", 32.0), (3, 6, "loss", 0.25),
     ]  # fmt: skip
     assert [i.dropped for i in issues] == [1]
 

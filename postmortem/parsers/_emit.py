@@ -239,6 +239,13 @@ def _numbers(text: pl.Series) -> pl.Series:
     return text.to_frame("t").select(number(pl.col("t"))).to_series()
 
 
+def _clocks(text: pl.Series) -> pl.Series:
+    """[hours:]minutes:seconds as seconds; null for anything else."""
+    fields = text.to_frame("t").select(pl.col("t").str.extract_groups(r"^(?:(\d+):)?(\d+):(\d\d)$")).unnest("t")
+    hours, minutes, seconds = (fields[name].cast(pl.Float64) for name in fields.columns)
+    return hours.fill_null(0.0) * 3600 + minutes * 60 + seconds
+
+
 def _kept(
     table: str, values: Values, columns: Mapping[str, pl.Series], value: pl.Series
 ) -> tuple[str, Ints, pl.DataFrame]:
@@ -260,6 +267,8 @@ def _metrics(values: Values, found: Match) -> Iterator[tuple[str, Ints, pl.DataF
         yield _kept("memory", memory, {"kind": kind[memory.of], "bytes": size}, size)
         values = values.filter(~is_memory)
     value = _numbers(values.text)
+    if value.null_count():
+        value = value.fill_null(_clocks(values.text))
     if (values.said["unit"] != "").any():
         seconds = np.array([UNITS[unit] / 1e9 if unit in _NANOSECONDS else 1.0 for unit in values.said["unit"]])
         value = value * pl.Series(seconds[values.of])

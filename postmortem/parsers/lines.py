@@ -243,7 +243,10 @@ class _Reader:
         if not totals:
             return metrics
         self.total = max(self.total, *totals)
-        return metrics.filter((pl.col("name") != "total_steps") | (pl.col("value") == self.total))
+        metrics = metrics.filter((pl.col("name") != "total_steps") | (pl.col("value") == self.total))
+        own = metrics.filter(pl.col("name") == "total_steps").select("line", "part").unique()
+        timed = metrics.filter(pl.col("name") == "elapsed").join(own, on=["line", "part"], how="semi")
+        return pl.concat([metrics.filter(pl.col("name") != "elapsed"), timed])
 
     def _batches(self, rows: list[tuple[str, pl.DataFrame]]) -> Iterator[Batch]:
         by_table: dict[str, list[pl.DataFrame]] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -46,6 +47,11 @@ def _block(block: Block) -> Iterator[Parsed]:
             bad += bool(text.strip())
             continue
         new = list(rows(entry, step))
+        if (clock := re.fullmatch(r"(?:(\d+) days?, )?(\d+):(\d\d):(\d\d)", str(entry.get("elapsed_time")))) and entry[
+            step
+        ] >= 0:
+            days, hours, minutes, seconds = (int(part or 0) for part in clock.groups())
+            new.append((entry[step], "elapsed", float(((days * 24 + hours) * 60 + minutes) * 60 + seconds), clock[0]))
         found += new
         lines += [number] * len(new)
     if bad:

@@ -4,7 +4,8 @@ doc   = """
 Seconds per run, rank, step and phase, of phases that do not contain each other: data, fwd (without the loading of data in
 it), bwd_inner and bwd_allreduce (or bwd, where its parts were not measured; or fwd_bwd, where neither was), pipe (sending
 and receiving between stages), gather and step. From timers, and from times that scripts print among their metrics
-(data_time and its like; a value beyond twenty step times is in ms).
+(data_time and its like; a value beyond twenty step times is in ms). Where the axis is samples (DeepSpeed's monitors, which
+write one value per step), the smallest distance of two values is one step.
 """
 reads = ["phase_time", "metrics"]
 [returns]
@@ -55,6 +56,20 @@ rank | step | phase         | seconds
 1    | 1    | fwd_bwd       | 2
 """
 [[case]]
+name = "an axis of samples, 32 per step"
+given.phase_time = """
+rank | samples | source | phase | duration
+0    | 32      | a      | step  | 1000000000
+0    | 64      | a      | step  | 2000000000
+0    | 128     | a      | step  | 3000000000
+"""
+expect = """
+rank | step | phase | seconds
+0    | 1    | step  | 1
+0    | 2    | step  | 2
+0    | 4    | step  | 3
+"""
+[[case]]
 name = "times among metrics, one of them in ms"
 given.metrics = """
 rank | step | name      | value
@@ -95,10 +110,26 @@ named AS (
     ) UNPIVOT (seconds FOR phase IN (data, fwd, bwd, bwd_allreduce, optim))
 ),
 
+batches AS (
+    SELECT run_id, min(gap) AS samples
+    FROM (
+        SELECT run_id, samples - lag(samples) OVER (PARTITION BY run_id, source, phase ORDER BY samples) AS gap
+        FROM phase_time
+        WHERE samples IS NOT NULL
+    )
+    WHERE gap > 0
+    GROUP BY run_id
+),
+
 timed AS (
-    SELECT run_id, rank, coalesce(step, after_step) AS step, phase, max(duration) / 1e9 AS seconds
-    FROM phase_time
-    WHERE coalesce(step, after_step) IS NOT NULL
+    SELECT
+        p.run_id, p.rank,
+        coalesce(p.step, p.after_step, p.samples // b.samples) AS step,
+        p.phase,
+        max(p.duration) / 1e9 AS seconds
+    FROM phase_time AS p
+    LEFT JOIN batches AS b ON p.run_id = b.run_id
+    WHERE coalesce(p.step, p.after_step, p.samples // b.samples) IS NOT NULL
     GROUP BY ALL
     UNION ALL
     SELECT
