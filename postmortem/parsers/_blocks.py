@@ -52,16 +52,18 @@ class Machines:
         pending = iter(openers)
         opener = next(pending, None)
         while at < view.height:
+            while opener is not None and opener < at:
+                opener = next(pending, None)
             if not self._open:
-                while opener is not None and opener < at:
-                    opener = next(pending, None)
                 if opener is None:
                     break
                 at = opener
             if not fetched or not fetched[0].at <= at <= fetched[-1].at:
                 fetched = _lines(view, at)
             for line in fetched[at - fetched[0].at :]:
-                self._step(line, rows, marks)
+                while opener is not None and opener < line.at:
+                    opener = next(pending, None)
+                self._step(line, rows, marks, opens=opener == line.at)
                 at = line.at + 1
                 if not self._open:
                     break
@@ -75,7 +77,9 @@ class Machines:
         self._open.clear()
         yield from _frames(rows, [])
 
-    def _step(self, line: Line, rows: dict[str, list[dict[str, Any]]], marks: list[tuple[int, str, str]]) -> None:
+    def _step(
+        self, line: Line, rows: dict[str, list[dict[str, Any]]], marks: list[tuple[int, str, str]], *, opens: bool
+    ) -> None:
         machine = self._open.get(line.writer)
         if machine is not None:
             taken = machine.take(line)
@@ -85,7 +89,7 @@ class Machines:
             if taken is False:
                 _store(machine, rows)
                 del self._open[line.writer]
-        for literal, kind in _KINDS.items():
+        for literal, kind in _KINDS.items() if opens else ():
             if literal in line.text and (fresh := kind.open(line)) is not None:
                 marks.append((line.at, fresh.FORMAT, fresh.role))
                 if (interrupted := self._open.get(line.writer)) is not None:
@@ -116,11 +120,7 @@ def _frames(rows: dict[str, list[dict[str, Any]]], marks: list[tuple[int, str, s
 def _frame(table: str, found: list[dict[str, Any]]) -> pl.DataFrame:
     """Rows in the declared types; a number that no column can hold is null."""
     types = {c.name: _TYPES.get(c.type, pl.String) for c in schema.tables()[table].columns}
-    names = [name for name in types if any(name in row for row in found)]
-    columns = {n: pl.Series(n, [_held(row.get(n), types[n]) for row in found], types[n]) for n in names}
-    return pl.DataFrame(columns)
-
-
-def _held(value: Any, kind: Any) -> Any:
-    limit = {pl.Int32: 2**31, pl.Int64: 2**63}.get(kind)
-    return None if limit is not None and isinstance(value, int) and not -limit <= value < limit else value
+    said = set[str]().union(*found)
+    return pl.DataFrame(
+        {n: pl.Series(n, [row.get(n) for row in found], types[n], strict=False) for n in types if n in said}
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import Any, ClassVar
 
 from postmortem.parsers import _times
@@ -18,9 +19,14 @@ def _value(text: str, unit: str) -> float:
     return float(text) * _SCALES.get(unit[:1] if unit not in {"s", "FLOPS", "flops", "MACs"} else "", 1.0)
 
 
+_ABOUT = ("line", "part", "time", "rank", "local_rank", "task", "host", "attempt")
+_about = attrgetter(*_ABOUT)
+
+
 def _metric(line: Line, name: str, value: float, text: str, step: int | None = None) -> tuple[str, dict[str, Any]]:
-    about = ("line", "part", "time", "rank", "local_rank", "task", "host", "attempt")
-    row = {key: getattr(line, key) for key in about if key != "time" or line.clock != "day"}
+    row = dict(zip(_ABOUT, _about(line), strict=True))
+    if line.clock == "day":
+        row["time"] = None
     return "metric", {**row, "name": name, "value": value, "text": text, "step": step}
 
 
