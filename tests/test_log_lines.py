@@ -300,6 +300,8 @@ def test_steps_of_epochs_are_counted_on(tmp_path, monkeypatch, size):
     assert [step for step, _ in losses(of_the_run)] == [10, 20, 30, 40, 50, 60, 70, 80, 90]
     once_each = "".join(f"Epoch: [{e}][30/30]\tTime 0.3 (0.3)\tLoss {e}.5 (2.5)\n" for e in (0, 1, 2))
     assert losses(once_each) == [(30, 0.5), (60, 1.5), (90, 2.5)]
+    continued = "".join(within.splitlines(keepends=True)[4:])  # the second part of a log that was rotated
+    assert losses(continued)[-3:] == losses(within)[-3:]
 
 
 def test_a_launcher_that_starts_after_steps_is_the_next_attempt(tmp_path):

@@ -10,7 +10,7 @@ class Epochs:
     """Steps that begin again with each epoch, counted on over all epochs of a file.
 
     "Epoch 2, step 8/100" may be step 8 of the epoch or of the run: where the epoch rises and the step does not, it is
-    the epoch's, from there on.
+    the epoch's. Epochs count from 0 or 1, so a file that begins with a later one continues another.
     """
 
     def __init__(self) -> None:
@@ -29,11 +29,13 @@ class Epochs:
         marks = total.join(epoch, on=key, nulls_equal=True).sort(key, maintain_order=True)
         epochs, made = marks["epoch"].to_numpy(), marks["step"].cast(pl.Float64).to_numpy()
         if self._last is None:
-            self._first, self._last = epochs[0], (epochs[0], made[0])
+            self._first, self._last = min(epochs[0], 1.0), (epochs[0], made[0])
         before = np.concatenate([[self._last], np.column_stack([epochs, made])[:-1]])
-        again = np.logical_or.accumulate((epochs > before[:, 0]) & (made <= before[:, 1])) | self._within
-        self._last, self._within = (epochs[-1], made[-1]), bool(again[-1])
-        skipped = np.where(again, np.maximum(epochs - self._first, 0) * marks["total"].to_numpy(), 0).astype(np.int64)
+        self._within = self._within or bool(((epochs > before[:, 0]) & (made <= before[:, 1])).any())
+        self._last = (epochs[-1], made[-1])
+        if not self._within:
+            return metrics
+        skipped = (np.maximum(epochs - self._first, 0) * marks["total"].to_numpy()).astype(np.int64)
         skips = marks.select(*key, skipped_=pl.Series(skipped))
         joined = metrics.join(skips, on=key, how="left", nulls_equal=True, maintain_order="left")
         return joined.with_columns(step=pl.col("step") + pl.col("skipped_").fill_null(0)).drop("skipped_")
