@@ -4,7 +4,7 @@ doc      = "What launchers say of exit codes. The launcher stops the other proce
 fault    = "crash"
 severity = "fault"
 reads    = ["events", "metrics", "run_summary", "stop"]
-summary  = "a process ended with code {code}{named}"
+summary  = "a process{whose} ended with code {code}{named}"
 [params]
 went_on = { type = "BIGINT", default = 2, doc = "Steps in the same file after a signal that buffered output alone may bring." }
 [returns]
@@ -12,6 +12,7 @@ rank = "INTEGER"
 culprit = "BOOLEAN"
 code = "BIGINT"
 named = "VARCHAR"
+whose = "VARCHAR"
 step = "BIGINT"
 time = "BIGINT"
 source = "VARCHAR"
@@ -68,10 +69,10 @@ world_size
 8
 """
 given.events = """
-kind   | role    | source | rank | code | name     | after_step | line
-signal | root    | dmesg  | 6    | 11   | segfault | 30         | 1
-signal | root    | dmesg  |      | 11   | segfault |            | 2
-exit   | symptom | log    |      | -11  |          | 30         | 9
+kind   | role    | source | rank | code | name     | after_step | line | detail
+signal | root    | dmesg  | 6    | 11   | segfault | 30         | 1    | {"library": "libnccl.so.2"}
+signal | root    | dmesg  |      | 11   | segfault |            | 2    |
+exit   | symptom | log    |      | -11  |          | 30         | 9    |
 """
 expect = """
 rank | culprit | code | step | line
@@ -141,7 +142,7 @@ reached AS (
 ),
 
 ends AS (
-    SELECT e.rank IN (SELECT rank FROM followers) AS followed, e.rank, CASE WHEN e.kind = 'signal' THEN -abs(e.code) ELSE e.code END AS code, e.name, e.message, e.time, e.source, e.line, coalesce(e.step, e.after_step + 1) AS step
+    SELECT e.rank IN (SELECT rank FROM followers) AS followed, e.rank, CASE WHEN e.kind = 'signal' THEN -abs(e.code) ELSE e.code END AS code, e.name, e.detail ->> '$.library' AS library, e.message, e.time, e.source, e.line, coalesce(e.step, e.after_step + 1) AS step
     FROM events AS e
     LEFT JOIN reached AS r ON e.kind = 'signal' AND e.run_id = r.run_id AND e.source = r.source
     WHERE
@@ -153,7 +154,8 @@ SELECT
     e.rank,
     e.rank IS NOT NULL AND NOT e.followed AND count(DISTINCT e.rank) OVER () < coalesce(s.world_size, 1 << 30) AS culprit,
     e.code,
-    coalesce(' (' || nullif(e.name, '') || ')', '') AS named,
+    coalesce(' (' || nullif(e.name, '') || coalesce(' in ' || e.library, '') || ')', '') AS named,
+    CASE WHEN e.rank IS NOT NULL AND NOT e.followed THEN ' of rank ' || e.rank ELSE '' END AS whose,
     e.step, e.time, e.source, e.line,
     coalesce(e.message, '') AS text
 FROM ends AS e
