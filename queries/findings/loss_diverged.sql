@@ -7,6 +7,7 @@ kind     = "state"
 reads    = ["loss_rise", "loss_steps", "loss_onset"]
 summary  = "the loss left its course at step {step} ({baseline} was typical before) and ended at {final}"
 [params]
+settled = { type = "BIGINT", default = 20, doc = "Steps with a loss before it; the first ones of a run jump by themselves." }
 least = { type = "DOUBLE", default = 1.5, doc = "Final losses over the typical ones before, from which on the run is lost." }
 [returns]
 rank = "INTEGER"
@@ -18,12 +19,25 @@ source = "VARCHAR"
 line = "BIGINT"
 text = "VARCHAR"
 [[case]]
+name = "in the first steps of a run"
+given.loss_steps = """
+step | loss | text | source | line
+3    | 12   | 12.0 | log    | 10
+4    | 40   | 40.0 | log    | 70
+"""
+given.loss_rise = """
+step | baseline | highest | kind          | final
+4    | 12       | 48      | not recovered | 19
+"""
+expect = "step | baseline | final"
+[[case]]
 name = "one that came back, and one that did not"
 given.loss_steps = """
 step | loss | text | source | line
 6    | 90   | 90.0 | log    | 17
 60   | 40   | 40.0 | log    | 70
 """
+params = { settled = 1 }
 given.loss_rise = """
 step | baseline | highest | kind          | final
 6    | 3        | 90      | recovered     | 5000
@@ -59,6 +73,7 @@ FROM loss_rise AS r
 INNER JOIN loss_steps AS l ON r.step = l.step
 WHERE
     r.kind = 'not recovered' AND r.final - r.baseline > ($least - 1) * abs(r.baseline)
+    AND (SELECT count(*) FROM loss_steps AS p WHERE p.step < r.step) >= $settled
     AND coalesce(r.step < (SELECT min(o.step) FROM loss_onset AS o WHERE NOT isfinite(o.loss)), TRUE)
 ORDER BY r.step
 LIMIT 1
