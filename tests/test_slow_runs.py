@@ -90,6 +90,15 @@ def core(forward, sync):
     ]
 
 
+def all_ranks(forward, sync):
+    """The same of every rank (--timing-log-option all)."""
+    rows = {"forward-compute": forward, "backward-compute": [500] * 4, "all-grads-sync": sync, "optimizer": [50] * 4}
+    lines = ["times across ranks (ms):"]
+    for name, times in rows.items():
+        lines += [f"  {name}:", *(f"     rank {rank:2d}: {ms:.2f}" for rank, ms in enumerate(times))]
+    return lines
+
+
 def neox(**ms):
     usual = {"forward": 300, "backward": 500, "backward-allreduce": 0.01, "optimizer": 150, "batch generator": 3}
     return ["time (ms) | " + " | ".join(f"{n}: {ms.get(n.replace(' ', '_'), t):.2f}" for n, t in usual.items())]
@@ -196,6 +205,13 @@ RUNS = {
     "Megatron: all ranks wait": (
         megatron((1, 1.6), lambda after: core((300, 305), (650, 660)) if after else core((300, 305), (60, 70))),
         Expected(("straggler", "slow_collectives"), 310),
+    ),
+    "Megatron: the timers of all ranks name the one that computes": (
+        megatron(
+            (1, 1.6),
+            lambda after: all_ranks([300, 300, 900, 302], [665, 667, 60, 662]) if after else all_ranks([300] * 4, [60] * 4),
+        ),
+        Expected(("straggler",), 310, (2,)),
     ),
     "one rank waits for its data": (ranks(late(2, data=0.7)), Expected(("data_loading", "straggler"), ranks=(2,))),
     "every rank waits for its data": (ranks(late(-1, data=0.7)), Expected(("data_loading",))),

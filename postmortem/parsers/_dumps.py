@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from operator import attrgetter
 from typing import Any, ClassVar
 
+from postmortem.formats import names
 from postmortem.parsers import _times
 from postmortem.parsers._record import Line
+from postmortem.parsers._text import plain
 
 _SCALES = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "m": 1e-3, "u": 1e-6, "µ": 1e-6, "n": 1e-9}
 
@@ -254,4 +256,40 @@ class DeviceQuery:
         yield from self.found
 
 
-MACHINES = (FlopsProfile, CommSummary, Arguments, DeviceQuery)
+class RankTimers:
+    """Timers of every rank that one rank prints: Megatron's --timing-log-option all (megatron/core/timers.py)."""
+
+    OPENS: ClassVar[tuple[str, ...]] = ("times across ranks (ms):",)
+    FORMAT: ClassVar[str] = "megatron.timers_of_all_ranks"
+    role = "progress"
+    _NAME = re.compile(r"^ {1,4}(?P<name>[A-Za-z][\w -]*?):\s*$")
+    _ROW = re.compile(r"^ {3,}rank +(?P<rank>\d{1,7}): (?P<ms>\d+(?:\.\d+)?)\s*$")
+
+    def __init__(self) -> None:
+        self.phase, self.found = "", list[dict[str, Any]]()
+
+    @classmethod
+    def open(cls, line: Line) -> RankTimers | None:
+        """The head, alone on its line."""
+        return cls() if line.text.strip() == "times across ranks (ms):" else None
+
+    def take(self, line: Line) -> bool:
+        """The name of a timer, or one rank's time."""
+        if named := self._NAME.match(line.text):
+            name = plain(named["name"])
+            self.phase = names()["phase"].get(name, name)
+            return True
+        if self.phase and (row := self._ROW.match(line.text)):
+            about = {"line": line.line, "part": line.part, "time": None if line.clock == "day" else line.time}
+            duration = round(float(row["ms"]) * 1e6)
+            self.found.append({**about, "rank": int(row["rank"]), "phase": self.phase, "duration": duration})
+            return True
+        return False
+
+    def rows(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """One time per timer and rank."""
+        for row in self.found:
+            yield "phase_time", row
+
+
+MACHINES = (RankTimers, FlopsProfile, CommSummary, Arguments, DeviceQuery)

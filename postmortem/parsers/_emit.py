@@ -15,7 +15,7 @@ from postmortem import schema
 from postmortem.formats import LONG, REST, SIZE, UNITS, Emit, Pattern, names
 from postmortem.parsers import _shapes
 from postmortem.parsers._match import Match
-from postmortem.parsers._text import Ints
+from postmortem.parsers._text import Ints, plain
 
 CARRIED = ("line", "part", "time", "clock", "rank", "local_rank", "task", "host", "pid", "attempt", "after_step")
 """Columns of a record that its rows take over, where their table has them."""
@@ -197,11 +197,6 @@ def _said(emit: Emit, groups: Mapping[str, pl.Series]) -> pl.DataFrame:
         else pl.Series([emit.unit]).new_from_index(0, len(groups["name"]))
     )
     return pl.DataFrame({"name": groups["name"], "unit": unit})
-
-
-def plain(name: str) -> str:
-    """A spelling in lower case, with one underscore for every run of other characters."""
-    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
 
 
 def _renamed(spelling: pl.Series, known: Mapping[str, str]) -> pl.Series:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import numpy.typing as npt
 import polars as pl
@@ -51,3 +53,8 @@ def joined(texts: pl.Series) -> tuple[bytes, Ints, Ints]:
     ends = np.cumsum(np.maximum(lengths, 0))
     data = "".join(texts.drop_nulls().to_list()).encode() + PADDING
     return data, ends - np.maximum(lengths, 0), lengths
+
+
+def plain(name: str) -> str:
+    """A spelling in lower case, with one underscore for every run of other characters."""
+    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")

@@ -6,8 +6,8 @@ import csv
 import re
 from collections.abc import Iterator
 
-from postmortem.parsers._emit import plain
 from postmortem.parsers._read import Block, blocks
+from postmortem.parsers._text import plain
 from postmortem.parsers.csv_monitor import named
 from postmortem.parsers.trainer_state import batch, rows
 from postmortem.records import Issue, Parsed, Source

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from postmortem.parsers._emit import plain
 from postmortem.parsers._read import blocks
+from postmortem.parsers._text import plain
 from postmortem.records import Batch, Issue, Parsed, Source
 
 FORMAT = "nvidia_smi"

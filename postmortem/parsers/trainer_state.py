@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from postmortem.formats import names
-from postmortem.parsers._emit import plain
+from postmortem.parsers._text import plain
 from postmortem.records import Batch, Issue, Parsed, Source
 
 FORMAT = "trainer_state"

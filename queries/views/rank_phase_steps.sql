@@ -4,7 +4,7 @@ doc   = """
 Seconds per run, rank, step and phase, of phases that do not contain each other: data, fwd (without the loading of data in
 it), bwd_inner and bwd_allreduce (or bwd, where its parts were not measured; or fwd_bwd, where neither was), pipe (sending
 and receiving between stages), gather and step. From timers, and from times that scripts print among their metrics
-(data_time and its like; a value beyond twenty step times is in ms). Where the axis is samples (DeepSpeed's monitors, which
+(data_time and its like; values that exceed two step times in nine of ten steps are in ms). Where the axis is samples (DeepSpeed's monitors, which
 write one value per step), the smallest distance of two values is one step.
 """
 reads = ["phase_time", "metrics"]
@@ -110,6 +110,12 @@ named AS (
     ) UNPIVOT (seconds FOR phase IN (data, fwd, bwd, bwd_allreduce, optim))
 ),
 
+scales AS (
+    SELECT run_id, phase, if(quantile_cont(seconds / whole, 0.1) > 2, 0.001, 1) AS scale
+    FROM named
+    GROUP BY run_id, phase
+),
+
 batches AS (
     SELECT run_id, min(gap) AS samples
     FROM (
@@ -133,10 +139,11 @@ timed AS (
     GROUP BY ALL
     UNION ALL
     SELECT
-        run_id, rank, step,
-        if(phase = 'optim', 'step', phase) AS phase,
-        CASE WHEN seconds > 20 * whole THEN seconds / 1000 ELSE seconds END AS seconds
-    FROM named
+        n.run_id, n.rank, n.step,
+        if(n.phase = 'optim', 'step', n.phase) AS phase,
+        n.seconds * coalesce(s.scale, 1) AS seconds
+    FROM named AS n
+    INNER JOIN scales AS s ON n.run_id = s.run_id AND n.phase = s.phase
 ),
 
 wide AS (
