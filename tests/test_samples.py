@@ -32,10 +32,13 @@ INJECTED: dict[str, tuple[str, list[int], int | None]] = {
 
 
 @pytest.fixture(scope="module", params=[name for name, _ in STATED])
-def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Session]:
+def pair(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[str, Session, dict[str, Any]]:
     store = tmp_path_factory.mktemp("store")
     ingest({side: SAMPLES / request.param / side for side in ("before", "after")}, store, jobs=1)
-    return request.param, Session(Store(store), ["before", "after"])
+    session = Session(Store(store), ["before", "after"])
+    return request.param, session, compare(session)
 
 
 def conforms(document: dict[str, Any], name: str) -> None:
@@ -53,17 +56,17 @@ def test_a_pair_is_small_enough_to_keep() -> None:
         assert sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) <= 1_500_000, folder
 
 
-def test_verdict_diagnosis_and_json(pair: tuple[str, Session]) -> None:
-    name, session = pair
-    document = compare(session)
+def test_verdict_diagnosis_and_json(pair: tuple[str, Session, dict[str, Any]]) -> None:
+    name, session, document = pair
     assert document["verdict"] == dict(STATED)[name], document["why"]
     conforms(document, "comparison")
-    before, after = (diagnose(session.only(run)) for run in session.runs)
+    before, after = document["before_diagnosis"], document["after_diagnosis"]
     conforms(before, "diagnosis")
     conforms(after, "diagnosis")
     assert after["primary"] is None
     if name not in INJECTED:
         assert before["primary"] is None
+        assert before == diagnose(session.only("before"))
         return
     fault, culprits, onset = INJECTED[name]
     primary = before["primary"]
@@ -71,11 +74,10 @@ def test_verdict_diagnosis_and_json(pair: tuple[str, Session]) -> None:
     assert onset is None or abs(primary["onset_step"] - onset) <= 1
 
 
-def test_one_run_has_its_numbers(pair: tuple[str, Session]) -> None:
+def test_one_run_has_its_numbers(pair: tuple[str, Session, dict[str, Any]]) -> None:
     """The README of the samples states what was injected: 1.6 MB kept a step, and slow loading from step 25 on."""
-    name, session = pair
-    alone = session.only("before")
-    document = diagnose(alone) | measures(alone)
+    name, session, compared = pair
+    document = compared["before_diagnosis"] | measures(session.only("before"))
     conforms(document, "diagnosis")
     told = markdown(document)
     if name == "leak":

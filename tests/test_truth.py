@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 import tomllib
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,14 +29,35 @@ def store(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Store:
     return Store(folder)
 
 
+@pytest.fixture(scope="session")
+def compared(store: Store) -> Callable[[str, str], dict[str, Any]]:
+    """Comparisons of two of the runs, each made once."""
+    return cache(lambda before, after: compare(Session(store, [before, after])))
+
+
+@pytest.fixture(scope="session")
+def diagnosed(store: Store, compared: Callable[[str, str], dict[str, Any]]) -> Callable[[str], dict[str, Any]]:
+    """The diagnosis of one of the runs: that of a comparison, where there is one with it."""
+
+    def of(name: str) -> dict[str, Any]:
+        for pair in TRUTH["pair"].values():
+            for side in ("before", "after"):
+                if pair[side] == name:
+                    found: dict[str, Any] = compared(pair["before"], pair["after"])[f"{side}_diagnosis"]
+                    return found
+        return diagnose(Session(store, [name]))
+
+    return of
+
+
 def _any(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
 @pytest.mark.parametrize("name", sorted(TRUTH["run"]))
-def test_run(store: Store, name: str) -> None:
+def test_run(diagnosed: Callable[[str], dict[str, Any]], name: str) -> None:
     truth = TRUTH["run"][name]
-    found = diagnose(Session(store, [name]))
+    found = diagnosed(name)
     primary = found["primary"]
     assert (primary["fault"] if primary else "none") in _any(truth["fault"]), found["faults"]
     if primary and "culprit" in truth:
@@ -46,9 +69,9 @@ def test_run(store: Store, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(TRUTH["pair"]))
-def test_pair(store: Store, name: str) -> None:
+def test_pair(compared: Callable[[str, str], dict[str, Any]], name: str) -> None:
     truth = TRUTH["pair"][name]
-    found = compare(Session(store, [truth["before"], truth["after"]]))
+    found = compared(truth["before"], truth["after"])
     assert found["verdict"] in _any(truth["verdict"]), found["why"]
 
 
@@ -92,9 +115,9 @@ def test_a_run_that_was_stopped_from_outside_does_not_repeat_a_crash(store: Stor
     assert "171" in crash["why"]
 
 
-def test_twins_that_part_have_causes_and_experiments(store: Store) -> None:
+def test_twins_that_part_have_causes_and_experiments(compared: Callable[[str, str], dict[str, Any]]) -> None:
     pair = TRUTH["pair"]["corrupt"]
-    found = compare(Session(store, [pair["before"], pair["after"]]))
+    found = compared(pair["before"], pair["after"])
     silent = next(entry for entry in found["faults"] if entry["fault"] == "silent")["before"]
     causes = {cause["id"]: cause for cause in silent["causes"]}
     assert silent["causes"][0]["id"] == "damaged_shard"
