@@ -319,7 +319,7 @@ ended AS (  -- an end on a rank that prints no steps
     SELECT e.run_id, e.source, e.line, e.part, e.kind, e.attempt
     FROM event AS e
     WHERE
-        e.kind IN ('exception', 'oom', 'signal', 'exit', 'device_error', 'data_worker') AND e.step IS NULL AND e.after_step IS NULL
+        e.kind IN ('exception', 'oom', 'signal', 'exit', 'device_error', 'data_worker', 'not_finite') AND e.step IS NULL AND e.after_step IS NULL
         AND (e.rank IS NOT NULL OR e.local_rank IS NOT NULL)
 ),
 
