@@ -1,6 +1,6 @@
 /*---
 title    = "Pauses hold a part of the time"
-doc      = "Steps that took more than three times the usual (the median of the run), after its first twentieth, where together they hold a tenth of the time or more: checkpoints, evaluation, garbage collection, a data set that starts anew or a stalling file system. The usual step is not slower, so it is no fault by itself."
+doc      = "Steps that took more than three times the usual (the median of the run), after its first twentieth, where together they hold a tenth of the time or more: checkpoints, evaluation, printing of statistics, garbage collection, a data set that starts anew or a stalling file system. The usual step is not slower, so it is no fault by itself."
 severity = "note"
 reads    = ["step_times", "scheduled_steps"]
 summary  = "{pauses} steps took more than three times the usual {usual} s and hold {percent} % of the time, the longest {longest} s at step {step}; {scheduled} of them follow a checkpoint, an evaluation or a restart; half of them come within {gap} steps of the one before"

@@ -1,6 +1,6 @@
 /*---
 title = "What hosts and ranks state of their software and devices, in one wording"
-doc   = "One row per run, place (host, else rank, else file) and name: its values as one text. Addresses, paths, sizes and what was not found are left out; a version printed with and without its build (2.4.0, 2.4.0+cu124) is one value unless several builds of it are stated. Environment variables are named by themselves."
+doc   = "One row per run, place (host, else rank, else file) and name: its values as one text. Addresses, paths, sizes and what was not found are left out; a version printed with and without its build (2.4.0, 2.4.0+cu124) is one value unless several builds of it are stated. Of versions that one place states several of, those stated less than half as often as the most frequent one are left out: ranks write into each other's lines. Environment variables are named by themselves."
 reads = ["environment", "config"]
 [returns]
 run_id = "VARCHAR"
@@ -11,6 +11,26 @@ value = "VARCHAR"
 several = "BOOLEAN"
 source = "VARCHAR"
 line = "BIGINT"
+[[case]]
+name = "lines of ranks that were glued together; devices may differ in one host"
+given.environment = """
+host | name            | value                                | source | line
+a    | torch           | 2.4.0                                | x      | 1
+a    | torch           | 2.4.0                                | x      | 2
+a    | torch           | 2.4.0                                | x      | 3
+a    | torch           | 2.4.0torch                           | x      | 4
+a    | gpu             | A                                    | x      | 5
+a    | gpu             | A                                    | x      | 6
+a    | gpu             | A                                    | x      | 7
+a    | gpu             | B                                    | x      | 8
+b    | deepspeed_wheel | async_iotorch 2.9, cuda 12.8, torch 2.9 | x   | 9
+b    | cuda            | 12.8 nvcc version ..... 12.8         | x      | 10
+"""
+expect = """
+place | name  | value | several
+a     | gpu   | A, B  | true
+a     | torch | 2.4.0 | false
+"""
 [[case]]
 name = "one version in two wordings, two builds of another, addresses and paths"
 given.environment = """
@@ -73,7 +93,10 @@ known AS (
         host IS NOT NULL OR rank IS NOT NULL AS placed,
         split_part(value, '+', 1) AS base
     FROM worded
-    WHERE NOT regexp_full_match(value, '(?i)(|none|n/?a|unknown|null|\[.*not.*\]|could not collect)')
+    WHERE
+        NOT regexp_full_match(value, '(?i)(|none|n/?a|unknown|null|\[.*not.*\]|could not collect)')
+        AND NOT contains(value, '...')
+        AND (name <> 'deepspeed_wheel' OR regexp_full_match(value, 'torch [\d.]+, (cuda|hip|cann) \S+'))
 ),
 
 builds AS (
@@ -90,6 +113,22 @@ plain AS (  -- where several builds are stated, a bare version may be any of the
     FROM known AS k
     INNER JOIN builds AS b ON k.name = b.name AND k.base = b.base
     WHERE b.n <= 1 OR k.value <> k.base
+),
+
+often AS (
+    SELECT
+        run_id, place, placed, name, value,
+        count(*) AS times,
+        min(source) AS source,
+        min(line) AS line
+    FROM plain
+    GROUP BY run_id, place, placed, name, value
+),
+
+believed AS (
+    SELECT run_id, place, placed, name, value, source, line
+    FROM often
+    QUALIFY 2 * times >= max(times) OVER (PARTITION BY run_id, place, name) OR name IN ('gpu', 'firmware', 'nic', 'nic_firmware', 'nic_board')
 )
 
 SELECT
@@ -98,6 +137,6 @@ SELECT
     count(DISTINCT value) > 1 AS several,
     min(source) AS source,
     min(line) AS line
-FROM plain
+FROM believed
 GROUP BY run_id, place, placed, name
 ORDER BY run_id, place, name
