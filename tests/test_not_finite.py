@@ -66,7 +66,7 @@ CASES = {
         ("nan_inf", [], 90, "divergence"),
     ),
     "the loss scale falls until the trainer gives up": (
-        [*chat(4, 59, lambda s, _: loss(s)), *(x for i in range(17) for x in overflow(60 + i, 65536 >> i, 1 + i)), GAVE_UP],
+        [*chat(4, 59, lambda s, _: loss(s)), "[Rank 0] step=59, skipped=0, lr=[0.0001], mom=[(0.9, 0.999)]", *(x for i in range(17) for x in overflow(60 + i, 65536 >> i, 1 + i)), GAVE_UP],
         ("nan_inf", [], 60, "loss_scale_collapse"),
     ),
     "a search for a loss scale at the start": (
