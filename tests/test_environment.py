@@ -98,6 +98,12 @@ RUNS = {
          + nccl("n1", 1, "Using network IB") + nccl("n2", 2, "Using network Socket")},
         ["nccl_network"], ["n1", "n2"],
     ),
+    "folders named like the hosts of the launcher": (
+        {"train.log": "[2026-03-28 10:00:00,000] [INFO] [launch.py:163:main] global_rank_mapping="
+         "defaultdict(<class 'list'>, {'gpu-a17': [0], 'gpu-a18': [1]})\n",
+         "gpu-a17/env.txt": COLLECTED.format(**COMMON), "gpu-a18/env.txt": COLLECTED.format(**{**COMMON, "driver": "525.60.13"})},
+        ["driver"], ["gpu-a18", "gpu-a17"],
+    ),
     "ranks that print a version each": (
         {f"rank_{rank}.log": f"torch version: {'2.3.1' if rank == 3 else '2.4.0'}\n" for rank in range(4)},
         ["torch"], ["rank 3", "rank 0, rank 1, rank 2"],

@@ -1,7 +1,7 @@
 /*---
 title = "What hosts and ranks state of their software and devices, in one wording"
-doc   = "One row per run, place (host, else rank, else file) and name: its values as one text. Addresses, paths, sizes and what was not found are left out; a version printed with and without its build (2.4.0, 2.4.0+cu124) is one value unless several builds of it are stated. Of versions that one place states several of, those stated less than half as often as the most frequent one are left out: ranks write into each other's lines. Environment variables are named by themselves."
-reads = ["environment", "config"]
+doc   = "One row per run, place (host, also one of the run that the path of the file names; else rank, else file) and name: its values as one text. Addresses, paths, sizes and what was not found are left out; a version printed with and without its build (2.4.0, 2.4.0+cu124) is one value unless several builds of it are stated. Of versions that one place states several of, those stated less than half as often as the most frequent one are left out: ranks write into each other's lines. Environment variables are named by themselves."
+reads = ["environment", "config", "process"]
 [returns]
 run_id = "VARCHAR"
 place = "VARCHAR"
@@ -30,6 +30,27 @@ expect = """
 place | name  | value | several
 a     | gpu   | A, B  | true
 a     | torch | 2.4.0 | false
+"""
+[[case]]
+name = "folders and files that are named like hosts of the run"
+given.process = """
+host
+gpu-a1
+gpu-a17
+"""
+given.environment = """
+name   | value | source            | line
+driver | 550   | gpu-a17/env.txt   | 1
+driver | 535   | env_gpu-a1.txt    | 1
+driver | 525   | gpu-a18/env.txt   | 1
+driver | 520   | gpu-a1_gpu-a17.txt | 1
+"""
+expect = """
+place              | placed | name   | value
+gpu-a1             | true   | driver | 535
+gpu-a17            | true   | driver | 550
+gpu-a18/env.txt    | false  | driver | 525
+gpu-a1_gpu-a17.txt | false  | driver | 520
 """
 [[case]]
 name = "one version in two wordings, two builds of another, addresses and paths"
@@ -86,17 +107,31 @@ WITH worded AS (
         )
 ),
 
+hosts AS (
+    SELECT DISTINCT run_id, host FROM process WHERE host IS NOT NULL
+),
+
+homes AS (
+    SELECT w.run_id, w.source, min(h.host) AS host
+    FROM (SELECT DISTINCT run_id, source FROM worded WHERE host IS NULL AND rank IS NULL) AS w
+    INNER JOIN hosts AS h
+        ON w.run_id = h.run_id AND regexp_matches(w.source, '(^|[^A-Za-z0-9])' || regexp_escape(h.host) || '([^A-Za-z0-9]|$)')
+    GROUP BY w.run_id, w.source
+    HAVING count(*) = 1
+),
+
 known AS (
     SELECT
-        run_id, source, line, name, value,
-        coalesce(host, 'rank ' || rank, source) AS place,
-        host IS NOT NULL OR rank IS NOT NULL AS placed,
-        split_part(value, '+', 1) AS base
-    FROM worded
+        w.run_id, w.source, w.line, w.name, w.value,
+        coalesce(w.host, 'rank ' || w.rank, m.host, w.source) AS place,
+        w.host IS NOT NULL OR w.rank IS NOT NULL OR m.host IS NOT NULL AS placed,
+        split_part(w.value, '+', 1) AS base
+    FROM worded AS w
+    LEFT JOIN homes AS m ON w.run_id = m.run_id AND w.source = m.source
     WHERE
-        NOT regexp_full_match(value, '(?i)(|none|n/?a|unknown|null|\[.*not.*\]|could not collect)')
-        AND NOT contains(value, '...')
-        AND (name <> 'deepspeed_wheel' OR regexp_full_match(value, 'torch [\d.]+, (cuda|hip|cann) \S+'))
+        NOT regexp_full_match(w.value, '(?i)(|none|n/?a|unknown|null|\[.*not.*\]|could not collect)')
+        AND NOT contains(w.value, '...')
+        AND (w.name <> 'deepspeed_wheel' OR regexp_full_match(w.value, 'torch [\d.]+, (cuda|hip|cann) \S+'))
 ),
 
 builds AS (
