@@ -1,6 +1,6 @@
 /*---
 title    = "An allocation was refused"
-doc      = "Records that say an allocation was refused, on the device, on the host, in shared or in pinned memory, also by SIGBUS in a worker of a data loader, with what was asked for, what was free and what the allocator kept unused. The earliest counts, with the ranks that report the same within a minute; where every rank reports it, nobody is named. A refusal after which its writer went on for several steps was caught: it counts only where nothing else explains that a process failed, and then names nobody; nor does it count where every process ended well. Where the kernel killed a process that no rank is known to own, it counts only if a process of the run was killed on that host or on one that is not known, or if peers lost one and nothing else says why: hosts run other programs too. Where such a kill lies hours away from the run and only the zone of a clock may explain that, the confidence is low."
+doc      = "Records that say an allocation was refused, on the device, on the host, in shared or in pinned memory, also by SIGBUS in a worker of a data loader, with what was asked for, what was free and what the allocator kept unused. The earliest counts, with the ranks that report the same within a minute; where every rank reports it, nobody is named. A refusal after which its writer went on for several steps was caught: it counts only where nothing else explains that a process failed, and then names nobody; nor does it count where every process ended well. Where the kernel killed a process that no rank is known to own, it counts only if a process of the run was killed on that host or on one that is not known, or if peers lost one and nothing else says why: hosts run other programs too. Where such a kill lies hours away from the run and only the zone of a clock may explain that, the confidence is low, or where its process id is that of a rank, a process of the run must have been killed."
 fault    = "oom"
 severity = "fault"
 weight   = 3
@@ -108,6 +108,18 @@ kind      | role    | rank | pid | name       | code | line | clock
 oom       | root    |      | 99  | host       |      | 2    | local
 exception | root    | 1    |     | ValueError |      | 7    |
 exit      | symptom |      |     |            | 1    | 9    |
+"""
+expect = "rank | culprit"
+[[case]]
+name = "hours away from the run the kernel killed a process with the id of rank 1, and rank 0 has an exception of its own"
+given.run_summary = """
+world_size
+2
+"""
+given.events = """
+kind      | role | rank | pid | name       | line | clock
+oom       | root | 1    | 99  | host       | 2    | other
+exception | root | 0    |     | ValueError | 7    |
 """
 expect = "rank | culprit"
 [[case]]
@@ -259,7 +271,7 @@ refused AS (
     WHERE
         (NOT s.caught OR (f.seen AND f.fatal = 0))
         AND (
-            s.rank IS NOT NULL OR s.pid IS NULL
+            (s.rank IS NOT NULL AND s.clock IS DISTINCT FROM 'other') OR s.pid IS NULL
             OR (
                 f.killed
                 AND (
