@@ -1,6 +1,6 @@
 /*---
 title    = "An exception ended the run"
-doc      = "Ranks that raised an exception of their own: not a closed connection, not a watchdog, not a signal sent by the launcher. The earliest exception counts, with the ranks that raised the same within a minute; where most ranks raised it, nobody is named, because then the rank that did not may have brought it about. An exception after which its writer went on for several steps was caught: it counts only where nothing else explains that a process failed, and then names nobody."
+doc      = "Ranks that raised an exception of their own: not a closed connection, not a watchdog, not a signal sent by the launcher. The earliest exception counts, with the ranks that raised the same within a minute; where most ranks raised it, or another rank raised something else that may have come before, nobody is named, because then the rank that did not may have brought it about. An exception after which its writer went on for several steps was caught: it counts only where nothing else explains that a process failed, and then names nobody."
 fault    = "crash"
 severity = "fault"
 weight   = 2
@@ -9,6 +9,7 @@ reads    = ["events", "outlived", "rank_progress", "run_summary", "stop"]
 summary  = "{name} ({who}): {message}"
 [params]
 together = { type = "BIGINT", default = 60000000000, doc = "Exceptions of the same class within this many ns count as one happening." }
+clocks = { type = "BIGINT", default = 1000000000, doc = "What stamps of two files may differ by, in ns, without saying which came first." }
 went_on = { type = "BIGINT", default = 2, doc = "Steps in the same file after an exception that buffered output alone may bring; after more of them it was caught." }
 [returns]
 rank = "INTEGER"
@@ -52,6 +53,37 @@ exception | root | 1    | ValueError | bad token | 9
 expect = """
 rank | culprit | step | name       | message   | line
 1    | true    | 9    | ValueError | bad token | 9
+"""
+[[case]]
+name = "two ranks raised different exceptions into files of their own, and no stamp says which came first: nobody is named"
+given.run_summary = """
+world_size
+4
+"""
+given.events = """
+kind      | role | rank | name       | message | source | line
+exception | root | 1    | ValueError | one     | a      | 3
+exception | root | 2    | KeyError   | two     | b      | 3
+"""
+expect = """
+rank | culprit | name       | line
+1    | false   | ValueError | 3
+"""
+[[case]]
+name = "stamps do, or one file holds both"
+given.run_summary = """
+world_size
+4
+"""
+given.events = """
+kind      | role | rank | name       | message | source | line | time
+exception | root | 1    | ValueError | one     | a      | 3    | 9000000000
+exception | root | 2    | KeyError   | two     | b      | 3    | 3000000000
+exception | root | 3    | TypeError  | three   | b      | 9    |
+"""
+expect = """
+rank | culprit | name     | line
+2    | true    | KeyError | 3
 """
 [[case]]
 name = "every rank raised it: nobody is named"
@@ -174,7 +206,7 @@ rank | culprit | name      | line
 ---*/
 WITH raised AS (
     SELECT
-        e.rank, e.name, e.message, e.time, e.source, e.line, e.step, e.after_step,
+        e.rank, e.name, e.message, e.time, e.source, e.line, e.step, e.after_step, coalesce(e.attempt, 0) AS attempt,
         o.steps > $went_on AS caught
     FROM events AS e
     LEFT JOIN outlived AS o
@@ -191,7 +223,8 @@ failure AS (
 ),
 
 fatal AS (
-    SELECT r.rank, r.name, r.message, r.time, r.source, r.line, r.step, r.after_step, coalesce(r.caught, FALSE) AS caught
+    SELECT
+        r.rank, r.name, r.message, r.time, r.source, r.line, r.step, r.after_step, r.attempt, coalesce(r.caught, FALSE) AS caught
     FROM raised AS r
     CROSS JOIN failure AS f
     WHERE r.caught IS NOT TRUE OR (f.seen AND f.fatal = 0)
@@ -199,20 +232,31 @@ fatal AS (
 
 own AS (
     SELECT
-        e.rank, e.name, e.message, e.time, e.source, e.line, e.caught,
+        e.rank, e.name, e.message, e.time, e.source, e.line, e.attempt, e.caught,
         -- A step line may stand behind the traceback: standard output is buffered, standard error is not.
         coalesce(e.step, CASE WHEN p.last_step - e.after_step > 1 THEN e.after_step ELSE coalesce(p.last_step, e.after_step) END + 1)
             AS step,
-        row_number() OVER (PARTITION BY coalesce(e.rank, -1), e.name ORDER BY e.time NULLS LAST, e.source, e.line) AS place
+        row_number() OVER (PARTITION BY coalesce(e.rank, -1), e.name ORDER BY e.attempt, e.time NULLS LAST, e.source, e.line)
+            AS place
     FROM fatal AS e
     LEFT JOIN rank_progress AS p ON e.rank = p.rank
 ),
 
 first_one AS (
-    SELECT name, time
+    SELECT name, time, rank, source, attempt
     FROM own
-    ORDER BY time NULLS LAST, source, line
+    ORDER BY attempt, time NULLS LAST, source, line
     LIMIT 1
+),
+
+-- Another rank raised something else, and neither a stamp nor a common file says which came first.
+contest AS (
+    SELECT count(*) > 0 AS open
+    FROM own AS o
+    INNER JOIN first_one AS f
+        ON
+            o.attempt = f.attempt AND o.rank <> f.rank AND o.name <> f.name AND o.source <> f.source
+            AND coalesce(o.time - f.time <= $clocks, TRUE)
 ),
 
 together AS (
@@ -224,7 +268,7 @@ together AS (
 
 SELECT
     t.rank,
-    t.rank IS NOT NULL AND NOT t.caught AND (
+    t.rank IS NOT NULL AND NOT t.caught AND NOT c.open AND (
         2 * count(DISTINCT t.rank) OVER () <= s.world_size
         OR s.world_size = 1
         OR (s.world_size IS NULL AND count(DISTINCT t.rank) OVER () = 1)
@@ -233,4 +277,5 @@ SELECT
     t.name || ': ' || coalesce(t.message, '') AS text
 FROM together AS t
 CROSS JOIN run_summary AS s
+CROSS JOIN contest AS c
 ORDER BY t.rank
