@@ -82,7 +82,7 @@ WITH norms AS (
     FROM metrics AS m
     WHERE
         m.name = 'grad_norm' AND m.step IS NULL
-        AND m.run_id NOT IN (SELECT k.run_id FROM metrics AS k WHERE k.name = 'grad_norm' AND k.step IS NOT NULL)
+        AND m.run_id NOT IN (SELECT DISTINCT k.run_id FROM metrics AS k WHERE k.name = 'grad_norm' AND k.step IS NOT NULL)
 ),
 
 steps AS (

@@ -116,6 +116,6 @@ SELECT m.run_id, m.rank, m.attempt, m.step, m.value AS loss, m.text, m.source, m
 FROM metrics AS m
 WHERE
     m.name = 'loss' AND m.step IS NULL AND NOT isfinite(m.value)
-    AND m.run_id NOT IN (SELECT s.run_id FROM metrics AS s WHERE s.name = 'loss' AND s.step IS NOT NULL)
+    AND m.run_id NOT IN (SELECT DISTINCT s.run_id FROM metrics AS s WHERE s.name = 'loss' AND s.step IS NOT NULL)
 QUALIFY row_number() OVER (PARTITION BY m.run_id ORDER BY m.attempt NULLS FIRST, m.time NULLS LAST, m.source, m.line) = 1
 ORDER BY run_id, rank

@@ -90,30 +90,38 @@ WITH printed AS (
         max(value) FILTER (WHERE name IN ('fwd_time', 'forward_time')) AS fwd,
         max(value) FILTER (WHERE name IN ('bwd_time', 'backward_time')) AS bwd,
         max(value) FILTER (WHERE name IN ('comm_time', 'allreduce_time', 'all_reduce_time')) AS comm,
-        max(value) FILTER (WHERE name IN ('opt_time', 'optimizer_time', 'optim_time')) AS optim,
-        max(value) FILTER (WHERE name = 'step_time') AS whole
+        max(value) FILTER (WHERE name IN ('opt_time', 'optimizer_time', 'optim_time')) AS optim
     FROM metrics
     WHERE
         step IS NOT NULL AND isfinite(value) AND value >= 0
         AND name IN (
             'data_time', 'dataloader_time', 'data_loading_time', 'data_load_time', 'load_time', 'data_wait', 'data_wait_time',
             'fwd_time', 'forward_time', 'bwd_time', 'backward_time', 'comm_time', 'allreduce_time', 'all_reduce_time',
-            'opt_time', 'optimizer_time', 'optim_time', 'step_time'
+            'opt_time', 'optimizer_time', 'optim_time'
         )
     GROUP BY run_id, rank, step
 ),
 
 named AS (
-    SELECT run_id, rank, step, whole, phase, seconds
+    SELECT run_id, rank, step, phase, seconds
     FROM (
-        SELECT run_id, rank, step, whole, data, fwd, bwd, comm AS bwd_allreduce, optim FROM printed
+        SELECT run_id, rank, step, data, fwd, bwd, comm AS bwd_allreduce, optim FROM printed
     ) UNPIVOT (seconds FOR phase IN (data, fwd, bwd, bwd_allreduce, optim))
 ),
 
-scales AS (
-    SELECT run_id, phase, if(quantile_cont(seconds / whole, 0.1) > 2, 0.001, 1) AS scale
+sampled AS (
+    SELECT run_id, rank, step, phase, seconds
     FROM named
-    GROUP BY run_id, phase
+    QUALIFY row_number() OVER (PARTITION BY run_id, phase ORDER BY step, rank) <= 1000
+),
+
+-- A part that is longer than its step is in milliseconds. Step times are looked up for a few only: a large run has many.
+scales AS (
+    SELECT n.run_id, n.phase, if(quantile_cont(n.seconds / m.value, 0.1) > 2, 0.001, 1) AS scale
+    FROM sampled AS n
+    INNER JOIN metrics AS m ON n.run_id = m.run_id AND n.step = m.step AND n.rank IS NOT DISTINCT FROM m.rank
+    WHERE m.name = 'step_time' AND isfinite(m.value) AND m.value > 0
+    GROUP BY n.run_id, n.phase
 ),
 
 batches AS (
@@ -143,7 +151,7 @@ timed AS (
         if(n.phase = 'optim', 'step', n.phase) AS phase,
         n.seconds * coalesce(s.scale, 1) AS seconds
     FROM named AS n
-    INNER JOIN scales AS s ON n.run_id = s.run_id AND n.phase = s.phase
+    LEFT JOIN scales AS s ON n.run_id = s.run_id AND n.phase = s.phase
 ),
 
 wide AS (
