@@ -119,6 +119,38 @@ CASES = {
     ),
 }
 
+IMPORTED = raised(0, "ModuleNotFoundError: No module named 'apex'")
+CHAIN = "The above exception was the direct cause of the following exception:"
+AFTER_PEER = [*raised(3, f"torch.distributed.DistBackendError: {CLOSED}"), "", f"node2: [rank3]: {CHAIN}", ""]
+IGNORED = "node1: [rank0]: Exception ignored in: <function Run.__del__ at 0x7f>"
+# What ended no process, or came after the end of another one: (lines, what is the fault, ended how).
+HARMLESS = {
+    "an import that was tried before the first step": ([*STARTED, *IMPORTED, *steps([0])], None, "unknown"),
+    "a destructor at exit": ([*TRAINED, IGNORED, *raised(0, "AttributeError: no attribute 'close'")], None, "unknown"),
+    "a record that could not be written": (
+        [*TRAINED, "node1: [rank0]: --- Logging error ---", *raised(0, "TypeError: not all arguments converted")],
+        None,
+        "unknown",
+    ),
+    "an exception of a trainer about a lost peer": (
+        [*TRAINED, *AFTER_PEER, *raised(3, "TrainingError: the step failed"), *ended("node2", 1)],
+        "crash",
+        "failed",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", list(HARMLESS))
+def test_an_exception_that_began_nothing_accuses_nobody(tmp_path, name):
+    lines, fault, end = HARMLESS[name]
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/train.log").write_text("\n".join(lines) + "\n")
+    ingest({"run": tmp_path / "run"}, tmp_path / "store", jobs=1)
+    found = diagnose(Session(Store(tmp_path / "store"), ["run"]))
+    first = found["primary"]
+    assert (first and first["fault"], found["run"]["end"]) == (fault, end)
+    assert not first or first["culprit_ranks"] == []
+
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):

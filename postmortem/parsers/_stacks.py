@@ -16,6 +16,9 @@ _PINS = re.compile(r"\.pin_memory\(|\bpin_memory ?= ?True\b|\bcudaHost(?:Alloc|R
 _HEAD = "Traceback (most recent call last)"
 # The last line of a traceback: a dotted class name, then nothing or a colon and the message.
 _EXCEPTION = re.compile(r"^(?P<name>(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*)(?:: ?(?P<message>.*))?$", re.DOTALL)
+# What Python itself writes before the traceback of an exception that ends nothing: that of a destructor (PyErr_WriteUnraisable
+# in Python/errors.c of CPython), and that of a record which could not be written (Handler.handleError in Lib/logging).
+_IGNORED = ("Exception ignored in", "Exception ignored while", "--- Logging error ---")
 _CHAINED = ("During handling of the above exception", "The above exception was the direct cause")
 _LIBRARY = (
     "site-packages/",
@@ -39,7 +42,7 @@ def _deepest(frames: list[tuple[str, int, str]]) -> tuple[str, int, str] | None:
 class Traceback:
     """A Python traceback with its exception; the last of a chain is the one that ended things, the first the cause."""
 
-    OPENS: ClassVar[tuple[str, ...]] = (_HEAD, ", in ")
+    OPENS: ClassVar[tuple[str, ...]] = (_HEAD, *_IGNORED, ", in ")
     FORMAT: ClassVar[str] = "python.traceback"
     role = "context"
 
@@ -48,14 +51,15 @@ class Traceback:
         self.frames: list[tuple[str, int, str]] = []
         self.chain: list[tuple[str, str, list[tuple[str, int, str]]]] = []
         self.name, self.message, self.last = "", "", line
-        self.state = "frames"
+        self.ignored = line.text.startswith(_IGNORED)
+        self.state = "between" if self.ignored else "frames"
         self.count = 0
         self.pinning = False  # whether the deepest frame asks for pinned host memory
 
     @classmethod
     def open(cls, line: Line) -> Traceback | None:
         """A traceback starts at its head line, also behind other text; where a file begins later, at a frame."""
-        if line.text.rstrip().endswith(_HEAD + ":") or line.text.startswith(_HEAD):
+        if line.text.rstrip().endswith(_HEAD + ":") or line.text.startswith((_HEAD, *_IGNORED)):
             return cls(line)
         started = cls(line)
         return started if _CALL.match(line.text) and started.take(line) else None
@@ -120,8 +124,17 @@ class Traceback:
         if self.pinning:
             detail["pinning"] = True
         kind, role, further = classify(self.name, self.message)
+        if role == "root" and self.chain:  # who cleans up after a lost peer and fails at that only follows, too
+            role = _first_role(self.chain[0])
+        if role == "root" and self.ignored:
+            role = "context"
         row = {**self.last.carried(), "kind": kind, "role": role, "name": self.name, "message": self.message}
         yield "event", {**row, **further, "detail": json.dumps(detail, ensure_ascii=False)}
+
+
+def _first_role(cause: tuple[str, str, list[tuple[str, int, str]]]) -> str:
+    """The role of the exception that a chain began with."""
+    return classify(cause[0], cause[1])[1]
 
 
 def classify(name: str, message: str) -> tuple[str, str, dict[str, Any]]:

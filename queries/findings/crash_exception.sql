@@ -1,6 +1,6 @@
 /*---
 title    = "An exception ended the run"
-doc      = "Ranks that raised an exception of their own: not a closed connection, not a watchdog, not a signal sent by the launcher. The earliest exception counts, with the ranks that raised the same within a minute; where most ranks raised it, or another rank raised something else that may have come before, nobody is named, because then the rank that did not may have brought it about. An exception after which its writer went on for several steps was caught: it counts only where nothing else explains that a process failed, and then names nobody."
+doc      = "Ranks that raised an exception of their own: not a closed connection, not a watchdog, not a signal sent by the launcher. The earliest exception counts, with the ranks that raised the same within a minute; where most ranks raised it, or another rank raised something else that may have come before, nobody is named, because then the rank that did not may have brought it about. An exception after which its writer went on for several steps was caught: it counts only where nothing else explains that a process failed, and then names nobody. The same holds for one that stands before all steps of its writer, which may have been caught, while nothing else failed; and where every process ended well, none counts."
 fault    = "crash"
 severity = "fault"
 weight   = 2
@@ -186,6 +186,37 @@ rank | culprit | step | name       | line
 1    | true    | 31   | ValueError | 99
 """
 [[case]]
+name = "every process ended well"
+given.run_summary = """
+world_size | end
+2          | completed
+"""
+given.events = """
+kind      | role | rank | name    | message | code | line | attempt
+exception | root | 1    | OSError | retry   |      | 9    | 1
+exit      |      | 0    |         |         | 0    | 99   | 1
+exit      |      | 1    |         |         | 0    | 99   | 1
+"""
+expect = "rank | culprit | step | name | message"
+[[case]]
+name = "it stands before all steps of its rank, and no other process complains"
+given.run_summary = """
+world_size
+2
+"""
+given.outlived = """
+source | line | steps | first
+log    | 9    | 0     | true
+"""
+given.events = """
+kind      | role | source | rank | name    | message | line
+exception | root | log    | 1    | OSError | retry   | 9
+"""
+expect = """
+rank | culprit | name    | line
+1    | false   | OSError | 9
+"""
+[[case]]
 name = "three of four raised it: the fourth may have brought it about"
 given.run_summary = """
 world_size
@@ -207,24 +238,35 @@ rank | culprit | name      | line
 WITH raised AS (
     SELECT
         e.rank, e.name, e.message, e.time, e.source, e.line, e.step, e.after_step, coalesce(e.attempt, 0) AS attempt,
-        o.steps > $went_on AS caught
+        o.steps > $went_on AS caught,
+        coalesce(o.first, FALSE) AS early
     FROM events AS e
     LEFT JOIN outlived AS o
         ON e.run_id = o.run_id AND e.source = o.source AND e.line = o.line AND e.part IS NOT DISTINCT FROM o.part
-    WHERE e.kind = 'exception' AND e.role = 'root' AND NOT EXISTS (SELECT 1 FROM stop)  -- then every error follows from it
+    WHERE
+        e.kind = 'exception' AND e.role = 'root' AND NOT EXISTS (SELECT 1 FROM stop)  -- then every error follows from it
+        AND NOT EXISTS (
+            SELECT 1
+            FROM run_summary AS s
+            INNER JOIN events AS w ON w.kind = 'exit' AND w.code = 0
+            WHERE s."end" = 'completed' AND coalesce(w.attempt, 0) <= coalesce(e.attempt, 0)
+        )
 ),
 
 -- Something else says that a process failed: an exit code, or a peer that lost its connection.
 failure AS (
     SELECT
         bool_or(kind = 'exit' AND code <> 0 OR kind = 'exception' AND role = 'cascade') AS seen,
+        bool_or(kind = 'exit' AND code <> 0 OR kind = 'exception' AND role = 'cascade' OR kind IN ('watchdog', 'peer_lost')) AS felt,
         (SELECT count(*) FROM raised WHERE caught IS NOT TRUE) AS fatal
     FROM events
 ),
 
 fatal AS (
     SELECT
-        r.rank, r.name, r.message, r.time, r.source, r.line, r.step, r.after_step, r.attempt, coalesce(r.caught, FALSE) AS caught
+        r.rank, r.name, r.message, r.time, r.source, r.line, r.step, r.after_step, r.attempt,
+        coalesce(r.caught, FALSE) AS caught,
+        r.early AND NOT coalesce(f.felt, FALSE) AS early
     FROM raised AS r
     CROSS JOIN failure AS f
     WHERE r.caught IS NOT TRUE OR (f.seen AND f.fatal = 0)
@@ -232,7 +274,7 @@ fatal AS (
 
 own AS (
     SELECT
-        e.rank, e.name, e.message, e.time, e.source, e.line, e.attempt, e.caught,
+        e.rank, e.name, e.message, e.time, e.source, e.line, e.attempt, e.caught, e.early,
         -- A step line may stand behind the traceback: standard output is buffered, standard error is not.
         coalesce(e.step, CASE WHEN p.last_step - e.after_step > 1 THEN e.after_step ELSE coalesce(p.last_step, e.after_step) END + 1)
             AS step,
@@ -260,7 +302,7 @@ contest AS (
 ),
 
 together AS (
-    SELECT o.rank, o.step, o.name, o.message, o.time, o.source, o.line, o.caught
+    SELECT o.rank, o.step, o.name, o.message, o.time, o.source, o.line, o.caught, o.early
     FROM own AS o
     INNER JOIN first_one AS f ON o.name = f.name
     WHERE o.place = 1 AND (o.time IS NULL OR f.time IS NULL OR o.time - f.time <= $together)
@@ -268,7 +310,7 @@ together AS (
 
 SELECT
     t.rank,
-    t.rank IS NOT NULL AND NOT t.caught AND NOT c.open AND (
+    t.rank IS NOT NULL AND NOT t.caught AND NOT c.open AND (NOT t.early OR s.world_size = 1) AND (
         2 * count(DISTINCT t.rank) OVER () <= s.world_size
         OR s.world_size = 1
         OR (s.world_size IS NULL AND count(DISTINCT t.rank) OVER () = 1)

@@ -1,6 +1,6 @@
 /*---
 title    = "An allocation was refused"
-doc      = "Records that say an allocation was refused, on the device, on the host, in shared or in pinned memory, also by SIGBUS in a worker of a data loader, with what was asked for, what was free and what the allocator kept unused. The earliest counts, with the ranks that report the same within a minute; where every rank reports it, nobody is named. A refusal after which its writer went on for several steps was caught: it counts only where nothing else explains that a process failed, and then names nobody; nor does it count where every process ended well. Where the kernel killed a process that no rank is known to own, it counts only if a process of the run was killed on that host or on one that is not known, or if peers lost one and nothing else says why: hosts run other programs too. Where such a kill lies hours away from the run and only the zone of a clock may explain that, the confidence is low, or where its process id is that of a rank, a process of the run must have been killed."
+doc      = "Records that say an allocation was refused, on the device, on the host, in shared or in pinned memory, also by SIGBUS in a worker of a data loader, with what was asked for, what was free and what the allocator kept unused. The earliest counts, with the ranks that report the same within a minute; where every rank reports it, nobody is named. A refusal after which its writer went on for several steps was caught: it counts only where nothing else explains that a process failed, and then names nobody; nor does it count where every process ended well. One before all steps of its writer names nobody either while nothing else failed: batch sizes are searched there. Where the kernel killed a process that no rank is known to own, it counts only if a process of the run was killed on that host or on one that is not known, or if peers lost one and nothing else says why: hosts run other programs too. Where such a kill lies hours away from the run and only the zone of a clock may explain that, the confidence is low, or where its process id is that of a rank, a process of the run must have been killed."
 fault    = "oom"
 severity = "fault"
 weight   = 3
@@ -38,6 +38,24 @@ oom  | root | 1    | host | 1024  | 11         | 9
 expect = """
 rank | culprit | step | kind | asked | line
 1    | true    | 12   | host | 1024  | 9
+"""
+[[case]]
+name = "before all steps of its rank, and nothing else failed: a batch size was searched"
+given.run_summary = """
+world_size
+2
+"""
+given.outlived = """
+source | line | steps | first
+log    | 9    | 0     | true
+"""
+given.events = """
+kind | role | rank | name   | bytes | after_step | source | line
+oom  | root | 1    | device | 1024  | 11         | log    | 9
+"""
+expect = """
+rank | culprit | kind   | asked | line
+1    | false   | device | 1024  | 9
 """
 [[case]]
 name = "the kernel killed a process of rank 1: the limit of its cgroup; another process of the host did the run no harm"
@@ -229,7 +247,8 @@ WITH said AS (
     SELECT
         e.rank, CASE WHEN e.kind = 'oom' THEN e.pid END AS pid, CASE WHEN e.kind = 'oom' THEN e.name ELSE 'shared_memory' END AS kind, e.bytes, e.detail, e.host, e.time, e.clock, e.source, e.line, e.part, e.message,
         coalesce(e.step, e.after_step + 1) AS step,
-        coalesce(o.steps > $went_on, FALSE) AS caught
+        coalesce(o.steps > $went_on, FALSE) AS caught,
+        coalesce(o.first, FALSE) AS early
     FROM events AS e
     LEFT JOIN outlived AS o
         ON e.run_id = o.run_id AND e.source = o.source AND e.line = o.line AND e.part IS NOT DISTINCT FROM o.part
@@ -242,6 +261,7 @@ WITH said AS (
 failure AS (
     SELECT
         bool_or(kind = 'exit' AND code <> 0 OR kind = 'exception' AND role = 'cascade') AS seen,
+        bool_or(kind = 'exit' AND code <> 0 OR kind = 'exception' AND role = 'cascade' OR kind IN ('watchdog', 'peer_lost')) AS felt,
         bool_or(kind IN ('exit', 'signal', 'data_worker') AND (code IN (-9, 137) OR (kind = 'data_worker' AND name IS NULL)))
         OR (
             bool_or(kind IN ('peer_lost', 'watchdog') OR (kind = 'exception' AND role = 'cascade') OR (kind = 'exit' AND code <> 0))
@@ -264,7 +284,7 @@ struck AS (
 
 refused AS (
     SELECT
-        s.rank, s.pid, s.kind, s.bytes, s.detail, s.time, s.clock, s.source, s.line, s.message, s.step, s.caught,
+        s.rank, s.pid, s.kind, s.bytes, s.detail, s.time, s.clock, s.source, s.line, s.message, s.step, s.caught, s.early AND NOT coalesce(f.felt, FALSE) AS early,
         row_number() OVER (PARTITION BY coalesce(s.rank, -1) ORDER BY s.time NULLS LAST, s.source, s.line, s.part) AS place
     FROM said AS s
     CROSS JOIN failure AS f
@@ -296,7 +316,7 @@ killed AS (
 
 together AS (
     SELECT
-        r.rank, r.pid, r.step, r.kind, r.bytes, r.time, r.clock, r.source, r.line, r.message, r.caught,
+        r.rank, r.pid, r.step, r.kind, r.bytes, r.time, r.clock, r.source, r.line, r.message, r.caught, r.early,
         CAST(coalesce(r.detail ->> '$.free', r.detail ->> '$.free_1') AS BIGINT) AS free,
         coalesce(
             CAST(r.detail ->> '$.unallocated' AS BIGINT),
@@ -310,7 +330,7 @@ together AS (
 
 SELECT
     t.rank,
-    t.rank IS NOT NULL AND NOT t.caught AND (
+    t.rank IS NOT NULL AND NOT t.caught AND (NOT t.early OR s.world_size = 1) AND (
         count(DISTINCT t.rank) OVER () < s.world_size
         OR s.world_size = 1
         OR (s.world_size IS NULL AND count(DISTINCT t.rank) OVER () = 1)

@@ -1,6 +1,6 @@
 /*---
 title = "Errors after which their writer went on training"
-doc   = "An exception or a refused allocation that was caught: how many steps further the same rank came in the same file and attempt. Where its file has no steps, those that other ranks made more than a minute later: nobody steps on without a rank that is gone, and clocks of hosts agree within less. A few steps may be what buffered output brings late; one after which nobody came further has no row, or none above 0."
+doc   = "An exception or a refused allocation that was caught: how many steps further the same rank came in the same file and attempt. Where its file has no steps, those that other ranks made more than a minute later: nobody steps on without a rank that is gone, and clocks of hosts agree within less. A few steps may be what buffered output brings late; one after which nobody came further has no row, or none above 0. One that stands before all steps of its writer (first) is either of the start or was not buffered as they were: it was caught if more follows than a buffer holds, or if an import failed, which no training outlives that needs it."
 reads = ["events", "metrics"]
 materialize = true
 [returns]
@@ -9,6 +9,7 @@ source = "VARCHAR"
 line = "BIGINT"
 part = "INTEGER"
 steps = "BIGINT"
+first = "BOOLEAN"
 [[case]]
 name = "rank 1 went on for 26 steps in one file; what others, other files and later attempts did does not count"
 given.metrics = """
@@ -33,6 +34,24 @@ log    | 10   | 86
 log    | 50   | 0
 """
 [[case]]
+name = "before all steps of its writer: an import that was tried; another error may be the end, printed before what was buffered"
+given.metrics = """
+source | attempt | rank | step | name | line
+log    | 0       | 0    | 101  | loss | 20
+log    | 0       | 0    | 130  | loss | 60
+log    | 0       | 1    | 130  | loss | 61
+"""
+given.events = """
+kind      | source | attempt | rank | after_step | line | name
+exception | log    | 0       | 0    | 130        | 9    | ModuleNotFoundError
+exception | log    | 0       | 1    | 130        | 10   | OSError
+"""
+expect = """
+source | line | steps | first
+log    | 9    | 30    | true
+log    | 10   | 0     | true
+"""
+[[case]]
 name = "a rank that prints no steps: what others did a minute later, where the time is known"
 given.metrics = """
 source | attempt | rank | step | name | time
@@ -51,7 +70,9 @@ own    | 7    | 82
 """
 ---*/
 WITH reached AS (
-    SELECT run_id, source, attempt, rank, max(step) AS last_step
+    SELECT
+        run_id, source, attempt, rank,
+        min(step) AS first_step, max(step) AS last_step, min(line) AS first_line, count(DISTINCT line) AS lines
     FROM metrics
     -- Most runs have no such event, and then nothing is read.
     WHERE step IS NOT NULL AND source IN (SELECT e.source FROM events AS e WHERE e.kind IN ('exception', 'oom'))
@@ -59,7 +80,17 @@ WITH reached AS (
 ),
 
 own AS (
-    SELECT e.run_id, e.source, e.line, e.part, max(r.last_step - e.after_step) AS steps
+    SELECT
+        e.run_id, e.source, e.line, e.part,
+        max(
+            CASE
+                -- io.DEFAULT_BUFFER_SIZE of CPython is 8 KiB: as much as 200 short lines.
+                WHEN e.line < r.first_line AND (r.lines > 200 OR e.name IN ('ImportError', 'ModuleNotFoundError'))
+                    THEN r.last_step - r.first_step + 1
+                ELSE r.last_step - e.after_step
+            END
+        ) AS steps,
+        coalesce(bool_and(e.line < r.first_line), FALSE) AS first
     FROM events AS e
     INNER JOIN reached AS r
         ON
@@ -87,9 +118,9 @@ course AS (
     SELECT run_id, attempt, step, time, max(step) OVER (PARTITION BY run_id, attempt) AS last_step FROM made
 )
 
-SELECT run_id, source, line, part, steps FROM own
+SELECT run_id, source, line, part, steps, first FROM own
 UNION ALL
-SELECT e.run_id, e.source, e.line, e.part, c.last_step - c.step AS steps
+SELECT e.run_id, e.source, e.line, e.part, c.last_step - c.step AS steps, FALSE AS first
 FROM elsewhere AS e
 ASOF INNER JOIN course AS c ON e.run_id = c.run_id AND e.attempt = c.attempt AND e.later <= c.time
 ORDER BY run_id, source, line, part

@@ -2,7 +2,7 @@
 title = "One line per run"
 doc   = "Size, span and end of each run. `ended` and `end`: completed (every process that said how it ended, ended well), failed (one ended with an error of its own), stopped (it was ended from outside), unknown (nothing says how it ended)."
 keep = true
-reads = ["metrics", "process", "line", "events", "trace", "trace_file", "trace_step", "source", "collective_evidence", "stop"]
+reads = ["metrics", "process", "line", "events", "trace", "trace_file", "trace_step", "source", "collective_evidence", "stop", "outlived"]
 [returns]
 name = "VARCHAR"
 world_size = "INTEGER"
@@ -74,6 +74,24 @@ exit          | symptom | 140  |
 expect = """
 name | end
 run  | stopped
+"""
+[[case]]
+name = "an error after which its writer went on"
+given.source = """
+status | format
+read   | lines
+"""
+given.outlived = """
+source | line | steps
+log    | 9    | 26
+"""
+given.events = """
+kind      | role | rank | source | line
+exception | root | 1    | log    | 9
+"""
+expect = """
+name | end
+run  | unknown
 """
 [[case]]
 name = "an error that was caught: both processes ended well"
@@ -169,12 +187,16 @@ machines AS (
 
 ends AS (
     SELECT
-        run_id,
-        bool_or(role = 'root' AND kind <> 'external_stop') AS erred,
-        bool_or(kind = 'exit' AND code <> 0 AND role <> 'cascade') AS failed,
-        count(*) FILTER (WHERE kind = 'exit' AND code = 0) AS well
-    FROM events
-    GROUP BY run_id
+        e.run_id,
+        bool_or(e.role = 'root' AND e.kind <> 'external_stop' AND o.line IS NULL) AS erred,
+        bool_or(e.kind = 'exit' AND e.code <> 0 AND e.role <> 'cascade') AS failed,
+        count(*) FILTER (WHERE e.kind = 'exit' AND e.code = 0) AS well
+    FROM events AS e
+    LEFT JOIN outlived AS o
+        ON
+            o.steps > 2 AND e.kind IN ('exception', 'oom') AND e.run_id = o.run_id AND e.source = o.source AND e.line = o.line
+            AND e.part IS NOT DISTINCT FROM o.part
+    GROUP BY e.run_id
 )
 
 SELECT
