@@ -4,14 +4,15 @@ doc      = """
 From timers that several ranks print: at the step where steps became slower, one rank gained about half of it or more in
 its own work (loading data, forward, backward without the all-reduce), and no other rank gained a quarter of that. Or, from
 the beginning, one rank's own work takes a fifth of a step longer than that of any other at the median, and the others
-spend the difference in the all-reduce. Nobody is named if fewer than half of the ranks print timers, if two ranks gained
-(one may wait for the other in a collective of its tensor group), or where all wait alike.
+spend the difference in the all-reduce. Nobody is named unless more than half of the ranks print timers (one of each tensor group may print, and wait for
+another), if two ranks gained (one may wait for the other in a collective of its tensor group), or where all wait alike; from
+the beginning, neither in a pipeline, whose stages differ in their work.
 """
 fault    = "throughput"
 kind     = "state"
 severity = "fault"
 names_culprit = true
-reads    = ["rank_phase_shift", "rank_phase_steps", "step_times", "run_summary"]
+reads    = ["rank_phase_shift", "rank_phase_steps", "step_times", "run_summary", "process"]
 summary  = "{text}"
 [params]
 gain = { type = "DOUBLE", default = 0.45, doc = "Share of the whole gain that the rank has to have gained." }
@@ -69,6 +70,36 @@ rank | step | phase | before | after | whole
 """
 expect = "rank"
 [[case]]
+name = "one of each pair prints: the other one of the pair may have gained"
+given.run_summary = """
+world_size
+4
+"""
+given.rank_phase_shift = """
+rank | step | phase | before | after | whole
+0    | 13   | fwd   | 0.5    | 0.5   | 2
+2    | 13   | fwd   | 0.5    | 2.5   | 2
+"""
+expect = "rank"
+[[case]]
+name = "three of four print: less certain"
+given.run_summary = """
+world_size
+4
+"""
+given.rank_phase_shift = """
+rank | step | phase         | before | after | whole
+0    | 13   | bwd_allreduce | 0.5    | 2.5   | 2
+0    | 13   | fwd           | 0.5    | 0.5   | 2
+1    | 13   | bwd_allreduce | 0.5    | 2.5   | 2
+1    | 13   | fwd           | 0.5    | 0.5   | 2
+2    | 13   | fwd           | 0.5    | 2.5   | 2
+"""
+expect = """
+rank | step | seconds | confidence
+2    | 13   | 2       | medium
+"""
+[[case]]
 name = "rank 2 is slower from the beginning, and the others wait for it"
 params = { steps = 1 }
 given.run_summary = """
@@ -92,6 +123,32 @@ expect = """
 rank | step | phases | seconds | confidence
 2    |      | fwd    | 1       | medium
 """
+[[case]]
+name = "the same in a pipeline: its stage has more layers"
+params = { steps = 1 }
+given.run_summary = """
+world_size
+3
+"""
+given.process = """
+statement | rank
+stage     | 0
+stage     | 2
+"""
+given.step_times = """
+step | seconds
+1    | 2
+"""
+given.rank_phase_steps = """
+rank | step | phase         | seconds
+0    | 1    | fwd           | 0.5
+0    | 1    | bwd_allreduce | 1.5
+1    | 1    | fwd           | 0.5
+1    | 1    | bwd_allreduce | 1.5
+2    | 1    | fwd           | 1.5
+2    | 1    | bwd_allreduce | 0.5
+"""
+expect = "rank"
 [[case]]
 name = "rank 2 has more work, and nobody waits for it: stages of a pipeline"
 params = { steps = 1 }
@@ -134,13 +191,13 @@ risen AS (
     SELECT
         o.rank, o.step, o.phases, o.gained AS seconds,
         max(p.gained) AS next,
-        if(median(p.waited) >= 0.5 * o.gained, 'high', 'medium') AS confidence
+        if(median(p.waited) >= 0.5 * o.gained AND count(*) + 1 >= coalesce(z.ranks, 0), 'high', 'medium') AS confidence
     FROM own AS o
     INNER JOIN own AS p ON o.rank <> p.rank
     CROSS JOIN size AS z
     WHERE o.gained >= $gain * o.whole AND p.gained IS NOT NULL
     GROUP BY o.rank, o.step, o.phases, o.gained, z.ranks
-    HAVING max(p.gained) <= $others * o.gained AND 2 * (count(*) + 1) >= coalesce(z.ranks, 0)
+    HAVING max(p.gained) <= $others * o.gained AND 2 * (count(*) + 1) > coalesce(z.ranks, 0)
 ),
 
 -- The parts that the ranks were measured in have to be the same, or the sums cannot be compared.
@@ -172,12 +229,15 @@ steady AS (
     INNER JOIN typical AS o ON t.rank <> o.rank
     CROSS JOIN size AS z
     CROSS JOIN (SELECT median(seconds) AS seconds FROM step_times) AS s
-    WHERE NOT EXISTS (SELECT 1 FROM rank_phase_shift)
+    WHERE
+        NOT EXISTS (SELECT 1 FROM rank_phase_shift)
+        AND NOT EXISTS (SELECT 1 FROM process WHERE statement = 'stage')
+        AND NOT EXISTS (SELECT 1 FROM rank_phase_steps AS p WHERE p.phase = 'pipe')
     GROUP BY t.rank, t.parts, t.busy, t.waited, z.ranks, s.seconds
     HAVING
         t.busy - max(o.busy) >= $lead * s.seconds
         AND min(o.waited) - t.waited >= 0.5 * (t.busy - max(o.busy))
-        AND bool_and(o.parts = t.parts) AND 2 * (count(*) + 1) >= coalesce(z.ranks, 0)
+        AND bool_and(o.parts = t.parts) AND 2 * (count(*) + 1) > coalesce(z.ranks, 0)
 ),
 
 largest AS (
