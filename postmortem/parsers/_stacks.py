@@ -144,6 +144,8 @@ def classify(name: str, message: str) -> tuple[str, str, dict[str, Any]]:
         r"out of memory|can't allocate memory|CUBLAS_STATUS_ALLOC_FAILED", message
     ):
         return "exception", "root", {}
+    if short == "SystemExit" and message.strip() in ("", "0", "None"):  # an end without an error
+        return "exception", "context", {}
     if short in _FOLLOWERS or _FOLLOWS.search(message):
         return "exception", "cascade", {}
     # Every rank raises the first, whoever is the odd one; the others come from whoever waits at the start for the rest.

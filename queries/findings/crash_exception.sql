@@ -1,6 +1,6 @@
 /*---
 title    = "An exception ended the run"
-doc      = "Ranks that raised an exception of their own: not a closed connection, not a watchdog, not a signal sent by the launcher. The earliest exception counts, with the ranks that raised the same within a minute; where most ranks raised it, or another rank raised something else that may have come before, nobody is named, because then the rank that did not may have brought it about. An exception after which its writer went on for several steps was caught: it counts only where nothing else explains that a process failed, and then names nobody. The same holds for one that stands before all steps of its writer, which may have been caught, while nothing else failed; and where every process ended well, none counts."
+doc      = "Ranks that raised an exception of their own: not a closed connection, not a watchdog, not a signal sent by the launcher, and none of a rank that had run out of time in a collective before: it waited for another. The earliest exception counts, with the ranks that raised the same within a minute; where most ranks raised it, or another rank raised something else that may have come before, nobody is named, because then the rank that did not may have brought it about. An exception after which its writer went on for several steps was caught: it counts only where nothing else explains that a process failed, and then names nobody. The same holds for one that stands before all steps of its writer, which may have been caught, while nothing else failed; and where every process ended well, none counts."
 fault    = "crash"
 severity = "fault"
 weight   = 2
@@ -186,6 +186,22 @@ rank | culprit | step | name       | line
 1    | true    | 31   | ValueError | 99
 """
 [[case]]
+name = "rank 1 ran out of time first, rank 2 did not: rank 2 may have kept it waiting"
+given.run_summary = """
+world_size
+4
+"""
+given.events = """
+kind      | role    | name       | source | rank | message | line
+watchdog  | symptom | timeout    | log    | 1    |         | 5
+exception | root    | ValueError | log    | 1    | cleanup | 9
+exception | root    | OSError    | log    | 2    | gone    | 10
+"""
+expect = """
+rank | culprit | name    | line
+2    | true    | OSError | 10
+"""
+[[case]]
 name = "every process ended well"
 given.run_summary = """
 world_size | end
@@ -250,6 +266,13 @@ WITH raised AS (
             FROM run_summary AS s
             INNER JOIN events AS w ON w.kind = 'exit' AND w.code = 0
             WHERE s."end" = 'completed' AND coalesce(w.attempt, 0) <= coalesce(e.attempt, 0)
+        )
+        AND NOT EXISTS (
+            SELECT 1
+            FROM events AS w
+            WHERE
+                w.kind = 'watchdog' AND w.name = 'timeout' AND w.rank = e.rank AND w.source = e.source AND w.line < e.line
+                AND w.attempt IS NOT DISTINCT FROM e.attempt
         )
 ),
 
