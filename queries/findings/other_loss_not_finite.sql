@@ -2,7 +2,7 @@
 title    = "A loss beside the training loss is not finite"
 doc      = "The loss of a validation set, of a router or of another part that a trainer prints by a name of its own. It says nothing of the training loss: an average over nothing is NaN too."
 severity = "note"
-reads    = ["metrics"]
+reads    = ["other_loss"]
 summary  = "{name} is {text} {times} times, first at {since}"
 [returns]
 rank = "INTEGER"
@@ -15,39 +15,21 @@ source = "VARCHAR"
 line = "BIGINT"
 text = "VARCHAR"
 [[case]]
-name = "the validation loss, twice"
-given.metrics = """
-name      | step | value | text | source | line
-eval_loss | 50   | NaN   | nan  | log    | 7
-eval_loss | 100  | NaN   | nan  | log    | 9
-eval_loss | 150  | 2     | 2    | log    | 11
+name = "with a step, and in a log without"
+given.other_loss = """
+name      | step | times | line | text
+eval_loss | 50   | 2     | 7    | nan
+moe_loss  |      | 1     | 9    | inf
 """
 expect = """
 name      | step | since   | times | line | text
 eval_loss | 50   | step 50 | 2     | 7    | nan
+moe_loss  |      | line 9  | 1     | 9    | inf
 """
 [[case]]
-name = "the training loss and the loss scale have findings of their own"
-given.metrics = """
-name       | step | value | text | source | line
-loss       | 50   | NaN   | nan  | log    | 7
-loss_scale | 100  | inf   | inf  | log    | 9
-eval_loss  | 150  | 2     | 2    | log    | 11
-"""
+name = "none"
 expect = "name | step"
 ---*/
-SELECT
-    arg_min(rank, line) AS rank,
-    name,
-    arg_min(step, line) AS step,
-    coalesce('step ' || arg_min(step, line), 'line ' || min(line)) AS since,
-    count(*) AS times,
-    arg_min(time, line) AS time,
-    source,
-    min(line) AS line,
-    arg_min(text, line) AS text
-FROM metrics
-WHERE contains(name, 'loss') AND name NOT IN ('loss', 'loss_scale') AND NOT isfinite(value)
-GROUP BY name, source
-QUALIFY row_number() OVER (PARTITION BY name ORDER BY min(step) NULLS LAST, source) = 1
+SELECT rank, name, step, coalesce('step ' || step, 'line ' || line) AS since, times, time, source, line, text
+FROM other_loss
 ORDER BY name

@@ -4,7 +4,7 @@ doc      = "To the end of an attempt, no step updated the weights: the trainer c
 fault    = "nan_inf"
 severity = "fault"
 weight   = 1
-reads    = ["metrics", "events", "run_summary"]
+reads    = ["metrics", "metric_span", "events", "run_summary"]
 summary  = "no step from {step} on updated the weights: {in_a_row} in a row were skipped for values that are not finite"
 [params]
 least = { type = "BIGINT", default = 5, doc = "Steps in a row that are no search for a loss scale any more." }
@@ -20,11 +20,9 @@ text = "VARCHAR"
 [[case]]
 name = "an overflow at every step from 61 to the end"
 params = { least = 3 }
-given.metrics = """
-name | step | line
-loss | 1    | 1
-loss | 60   | 60
-loss | 63   | 66
+given.metric_span = """
+first_step | last_step
+1          | 63
 """
 given.events = """
 kind     | after_step | line
@@ -39,11 +37,9 @@ step | in_a_row | line
 """
 [[case]]
 name = "a step line for every tenth step, and ten overflows between the last two"
-given.metrics = """
-name | step | line
-loss | 10   | 1
-loss | 20   | 2
-loss | 24   | 9
+given.metric_span = """
+first_step | last_step
+10         | 24
 """
 given.events = """
 kind     | after_step | line
@@ -63,11 +59,9 @@ given.run_summary = """
 world_size
 8
 """
-given.metrics = """
-name | step | line
-loss | 10   | 1
-loss | 20   | 2
-loss | 24   | 12
+given.metric_span = """
+first_step | last_step
+10         | 24
 """
 given.events = """
 kind     | after_step | line
@@ -84,6 +78,10 @@ params = { least = 3 }
 expect = "step"
 [[case]]
 name = "DeepSpeed counts the skipped steps: its count goes before the lines"
+given.metric_span = """
+first_step | last_step
+10         | 40
+"""
 given.metrics = """
 name          | step | value | line
 skipped_steps | 10   | 0     | 1
@@ -101,6 +99,10 @@ step | in_a_row | line
 """
 [[case]]
 name = "Megatron counts per interval"
+given.metric_span = """
+first_step | last_step
+10         | 30
+"""
 given.metrics = """
 name               | step | value | line
 skipped_iterations | 10   | 0     | 1
@@ -114,6 +116,11 @@ step | in_a_row | line
 [[case]]
 name = "the search at the start of an attempt, and one that steps were made after"
 params = { least = 3 }
+given.metric_span = """
+attempt | first_step | last_step
+0       | 4          | 4
+1       | 60         | 80
+"""
 given.metrics = """
 name          | attempt | step | value | line
 skipped_steps | 0       | 4    | 4     | 1
@@ -124,10 +131,7 @@ skipped_steps | 1       | 80   | 11    | 4
 expect = "step"
 ---*/
 WITH span AS (
-    SELECT attempt, min(step) AS first_step, max(step) AS last_step
-    FROM metrics
-    WHERE step > 0
-    GROUP BY attempt
+    SELECT attempt, min(first_step) AS first_step, max(last_step) AS last_step FROM metric_span GROUP BY attempt
 ),
 
 -- DeepSpeed's count runs on (step=.., skipped=..), that of Megatron begins again at every line.

@@ -2,7 +2,7 @@
 title = "Events with the global rank resolved"
 doc   = "Every recognised happening; where the record states no global rank, the one that its file, local rank, host, label, process id or device were said to be. Process ids of one host say nothing of those of another. A stamp without a year takes the run's. Where no step is near the record in its file, the last step that its rank printed anywhere; for an end, an exception or a refusal on a rank that prints no steps, the last that anybody printed before it in that file. Records of the machine (kernel, devices) in files of their own that lie outside the run's time are left out, as logs of a host go back for weeks; where the zone of one of the clocks is not stated and the distance may be one of zones, an out-of-memory kill, a device's fault or what a process of the run did stays, with the clock `other` and no time. An allocation that the device's runtime refused while pinned memory was asked for is one of pinned memory."
 materialize = true
-reads = ["event", "metric", "process", "rank_map", "run_year", "rank_progress", "device_rank"]
+reads = ["event", "metric", "metric_span", "step_clock", "process", "rank_map", "run_year", "rank_progress", "device_rank"]
 [returns]
 run_id = "VARCHAR"
 source = "VARCHAR"
@@ -126,10 +126,9 @@ exception | 1    | 1767225600000000000 | year  | 7
 """
 [[case]]
 name = "records of the host's log a week, hours and minutes away from the run: clocks with a zone, and without one"
-given.metric = """
-source | time                | name
-log    | 1767225600000000000 | loss
-log    | 1767225700000000000 | loss
+given.metric_span = """
+source | started             | ended
+log    | 1767225600000000000 | 1767225700000000000
 """
 given.process = """
 source | host | pid | rank
@@ -156,11 +155,17 @@ oom       | boot |                     |
 """
 [[case]]
 name = "the kernel killed a rank that prints no steps: the last step of the run, in a run that was restarted the last before it"
-given.metric = """
-run_id | source | attempt | step | time                | name
-a      | log    | 0       | 30   | 1767225600000000000 | loss
-b      | log    | 0       | 30   | 1767225600000000000 | loss
-b      | log    | 1       | 50   | 1767225700000000000 | loss
+given.metric_span = """
+run_id | source | attempt | last_step | started             | ended
+a      | log    | 0       | 30        | 1767225600000000000 | 1767225600000000000
+b      | log    | 0       | 30        | 1767225600000000000 | 1767225600000000000
+b      | log    | 1       | 50        | 1767225700000000000 | 1767225700000000000
+"""
+given.step_clock = """
+run_id | attempt | step | time
+a      | 0       | 30   | 1767225600000000000
+b      | 0       | 30   | 1767225600000000000
+b      | 1       | 50   | 1767225700000000000
 """
 given.process = """
 run_id | source | host | pid | rank
@@ -229,7 +234,7 @@ c      | exit | 2    | -9
 """
 ---*/
 WITH own AS (  -- files that the run wrote, and when; stamps without a year lie in 1972
-    SELECT run_id, source, time, NULL AS clock, step IS NOT NULL AS stepped FROM metric
+    SELECT run_id, source, unnest([started, ended]) AS time, NULL AS clock, last_step IS NOT NULL AS stepped FROM metric_span
     UNION ALL
     SELECT run_id, source, time, NULL, FALSE FROM process
     UNION ALL
@@ -336,7 +341,10 @@ near AS (
 ),
 
 reached AS (
-    SELECT run_id, max(step) AS last_step, count(DISTINCT attempt) AS attempts FROM metric WHERE step IS NOT NULL GROUP BY run_id
+    SELECT run_id, max(last_step) AS last_step, count(DISTINCT attempt) AS attempts
+    FROM metric_span
+    WHERE last_step IS NOT NULL
+    GROUP BY run_id
 ),
 
 timed AS (  -- the step that the run had come to, for records in files without steps
@@ -345,7 +353,7 @@ timed AS (  -- the step that the run had come to, for records in files without s
         SELECT run_id, source, line, part, time + CASE WHEN time % 1000000000 = 0 THEN 999999999 ELSE 0 END AS time FROM event  -- whole seconds
         WHERE kind IN ('oom', 'xid', 'signal', 'exit', 'exception', 'node_loss') AND step IS NULL AND clock IN ('utc', 'local')
     ) AS e
-    ASOF INNER JOIN (SELECT run_id, time, step FROM metric WHERE step IS NOT NULL AND time IS NOT NULL) AS m
+    ASOF INNER JOIN step_clock AS m
         ON e.run_id = m.run_id AND e.time >= m.time
 ),
 

@@ -1,6 +1,7 @@
 /*---
 title = "Time of each phase of a step"
 doc   = "Seconds per run, step and phase, the longest rank of those that measured it; the phases of rank_phase_steps, which do not contain each other."
+keep = true
 reads = ["rank_phase_steps"]
 [returns]
 run_id = "VARCHAR"

@@ -1,6 +1,7 @@
 /*---
 title = "What each phase of each rank gained where steps became slower"
 doc   = "At the largest lasting rise of the step time: seconds per step that each timed phase of each rank took before and after (medians), and what the whole step gained. Only where phases were timed on both sides."
+keep = true
 reads = ["step_change", "rank_phase_steps"]
 [returns]
 run_id = "VARCHAR"
