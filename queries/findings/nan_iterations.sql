@@ -3,7 +3,7 @@ title    = "The loss of skipped iterations was not finite"
 doc      = "Megatron counts skipped iterations whose loss was NaN or infinite (training.py, training_log: number of nan iterations): the forward pass saw it, before any scaling of the loss. A few belong to the search for a loss scale."
 fault    = "nan_inf"
 severity = "evidence"
-reads    = ["metrics"]
+reads    = ["skip_count"]
 summary  = "{times} skipped iterations from step {step} on had a loss that was not finite"
 [params]
 least = { type = "BIGINT", default = 5, doc = "Iterations that are no search for a loss scale any more." }
@@ -14,7 +14,7 @@ source = "VARCHAR"
 line = "BIGINT"
 [[case]]
 name = "six of them"
-given.metrics = """
+given.skip_count = """
 name           | step | value | source | line
 nan_iterations | 10   | 0     | log    | 1
 nan_iterations | 20   | 2     | log    | 2
@@ -26,7 +26,7 @@ step | times | source | line
 """
 [[case]]
 name = "a few"
-given.metrics = """
+given.skip_count = """
 name           | step | value | source | line
 nan_iterations | 10   | 2     | log    | 1
 nan_iterations | 20   | 0     | log    | 2
@@ -35,8 +35,8 @@ expect = "step | times"
 ---*/
 WITH counted AS (
     SELECT step, max(value) AS times, min(source) AS source, min(line) AS line
-    FROM metrics
-    WHERE name = 'nan_iterations' AND value > 0 AND isfinite(value)
+    FROM skip_count
+    WHERE name = 'nan_iterations' AND value > 0
     GROUP BY step
 )
 

@@ -12,7 +12,7 @@ fault    = "throughput"
 kind     = "state"
 severity = "fault"
 names_culprit = true
-reads    = ["rank_phase_shift", "rank_phase_steps", "step_times", "run_summary", "process"]
+reads    = ["rank_phase_shift", "rank_phase_typical", "step_times", "run_summary", "process"]
 summary  = "{text}"
 [params]
 gain = { type = "DOUBLE", default = 0.45, doc = "Share of the whole gain that the rank has to have gained." }
@@ -110,8 +110,8 @@ given.step_times = """
 step | seconds
 1    | 2
 """
-given.rank_phase_steps = """
-rank | step | phase         | seconds
+given.rank_phase_typical = """
+rank | steps | phase         | seconds
 0    | 1    | fwd           | 0.5
 0    | 1    | bwd_allreduce | 1.5
 1    | 1    | fwd           | 0.5
@@ -139,8 +139,8 @@ given.step_times = """
 step | seconds
 1    | 2
 """
-given.rank_phase_steps = """
-rank | step | phase         | seconds
+given.rank_phase_typical = """
+rank | steps | phase         | seconds
 0    | 1    | fwd           | 0.5
 0    | 1    | bwd_allreduce | 1.5
 1    | 1    | fwd           | 0.5
@@ -160,8 +160,8 @@ given.step_times = """
 step | seconds
 1    | 2
 """
-given.rank_phase_steps = """
-rank | step | phase         | seconds
+given.rank_phase_typical = """
+rank | steps | phase         | seconds
 0    | 1    | fwd           | 0.5
 0    | 1    | bwd_allreduce | 0.5
 1    | 1    | fwd           | 0.5
@@ -202,11 +202,9 @@ risen AS (
 
 -- The parts that the ranks were measured in have to be the same, or the sums cannot be compared.
 always AS (
-    SELECT rank, phase, median(seconds) AS seconds
-    FROM rank_phase_steps
-    WHERE rank IS NOT NULL AND phase IN ('data', 'fwd', 'bwd_inner', 'bwd_allreduce')
-    GROUP BY rank, phase
-    HAVING count(*) >= $steps
+    SELECT rank, phase, seconds
+    FROM rank_phase_typical
+    WHERE steps >= $steps AND phase IN ('data', 'fwd', 'bwd_inner', 'bwd_allreduce')
 ),
 
 typical AS (

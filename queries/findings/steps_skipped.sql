@@ -4,7 +4,7 @@ doc      = "To the end of an attempt, no step updated the weights: the trainer c
 fault    = "nan_inf"
 severity = "fault"
 weight   = 1
-reads    = ["metrics", "metric_span", "events", "run_summary"]
+reads    = ["skip_count", "metric_span", "events", "run_summary"]
 summary  = "no step from {step} on updated the weights: {in_a_row} in a row were skipped for values that are not finite"
 [params]
 least = { type = "BIGINT", default = 5, doc = "Steps in a row that are no search for a loss scale any more." }
@@ -82,7 +82,7 @@ given.metric_span = """
 first_step | last_step
 10         | 40
 """
-given.metrics = """
+given.skip_count = """
 name          | step | value | line
 skipped_steps | 10   | 0     | 1
 skipped_steps | 20   | 2     | 2
@@ -103,7 +103,7 @@ given.metric_span = """
 first_step | last_step
 10         | 30
 """
-given.metrics = """
+given.skip_count = """
 name               | step | value | line
 skipped_iterations | 10   | 0     | 1
 skipped_iterations | 20   | 9     | 2
@@ -121,7 +121,7 @@ attempt | first_step | last_step
 0       | 4          | 4
 1       | 60         | 80
 """
-given.metrics = """
+given.skip_count = """
 name          | attempt | step | value | line
 skipped_steps | 0       | 4    | 4     | 1
 skipped_steps | 1       | 60   | 0     | 2
@@ -136,15 +136,7 @@ WITH span AS (
 
 -- DeepSpeed's count runs on (step=.., skipped=..), that of Megatron begins again at every line.
 counts AS (
-    SELECT
-        attempt, name, step,
-        CAST(max(value) AS BIGINT) AS value,
-        min(source) AS source,
-        min(line) AS line,
-        min(time) AS time
-    FROM metrics
-    WHERE name IN ('skipped_steps', 'skipped_iterations') AND step IS NOT NULL AND isfinite(value)
-    GROUP BY attempt, name, step
+    SELECT attempt, name, step, value, source, line, time FROM skip_count WHERE name <> 'nan_iterations'
 ),
 
 between_lines AS (
