@@ -233,6 +233,25 @@ rank | culprit | name    | line
 1    | false   | OSError | 9
 """
 [[case]]
+name = "the same, and a process was killed: that follows from no exception"
+given.run_summary = """
+world_size
+2
+"""
+given.outlived = """
+source | line | steps | first
+log    | 9    | 0     | true
+"""
+given.events = """
+kind      | role    | source | rank | name    | message | code | line
+exception | root    | log    | 1    | OSError | retry   |      | 9
+exit      | symptom | log    |      |         |         | -9   | 99
+"""
+expect = """
+rank | culprit | name    | line
+1    | false   | OSError | 9
+"""
+[[case]]
 name = "three of four raised it: the fourth may have brought it about"
 given.run_summary = """
 world_size
@@ -280,7 +299,11 @@ WITH raised AS (
 failure AS (
     SELECT
         bool_or(kind = 'exit' AND code <> 0 OR kind = 'exception' AND role = 'cascade') AS seen,
-        bool_or(kind = 'exit' AND code <> 0 OR kind = 'exception' AND role = 'cascade' OR kind IN ('watchdog', 'peer_lost')) AS felt,
+        -- Whom SIGKILL, SIGSEGV or SIGBUS ended did not end by an exception.
+        bool_or(
+            (kind = 'exit' AND code NOT IN (0, -9, 137, -11, 139, -7, 135)) OR (kind = 'exception' AND role = 'cascade')
+            OR kind IN ('watchdog', 'peer_lost')
+        ) AS felt,
         (SELECT count(*) FROM raised WHERE caught IS NOT TRUE) AS fatal
     FROM events
 ),
