@@ -230,7 +230,7 @@ steady AS (
     WHERE
         NOT EXISTS (SELECT 1 FROM rank_phase_shift)
         AND NOT EXISTS (SELECT 1 FROM process WHERE statement = 'stage')
-        AND NOT EXISTS (SELECT 1 FROM rank_phase_steps AS p WHERE p.phase = 'pipe')
+        AND NOT EXISTS (SELECT 1 FROM rank_phase_typical AS p WHERE p.phase = 'pipe')
     GROUP BY t.rank, t.parts, t.busy, t.waited, z.ranks, s.seconds
     HAVING
         t.busy - max(o.busy) >= $lead * s.seconds
