@@ -4,7 +4,7 @@ doc      = "On every one of the last steps the printed gradient norm is zero or 
 fault    = "nan_inf"
 severity = "warning"
 kind     = "state"
-reads    = ["metrics", "loss_steps", "events"]
+reads    = ["norm_steps", "loss_steps", "events"]
 summary  = "the gradient norm is at most {highest} from step {step} on ({steps} steps), {typical} was typical before"
 [params]
 least = { type = "BIGINT", default = 20, doc = "Steps in a row that are too many for a coincidence." }
@@ -19,12 +19,12 @@ line = "BIGINT"
 text = "VARCHAR"
 [[case]]
 name = "zero to the end"
-given.metrics = """
-step | name      | value | line
-1    | grad_norm | 0.5   | 1
-2    | grad_norm | 0     | 2
-3    | grad_norm | 0     | 3
-4    | grad_norm | 0     | 4
+given.norm_steps = """
+step | value | line
+1    | 0.5   | 1
+2    | 0     | 2
+3    | 0     | 3
+4    | 0     | 4
 """
 params = { least = 3 }
 expect = """
@@ -33,12 +33,12 @@ step | highest | typical | steps | line
 """
 [[case]]
 name = "they shrink without reaching zero, the loss stays"
-given.metrics = """
-step | name      | value   | line
-1    | grad_norm | 0.5     | 1
-2    | grad_norm | 0.5     | 2
-3    | grad_norm | 0.00004 | 3
-4    | grad_norm | 0.00001 | 4
+given.norm_steps = """
+step | value   | line
+1    | 0.5     | 1
+2    | 0.5     | 2
+3    | 0.00004 | 3
+4    | 0.00001 | 4
 """
 given.loss_steps = """
 step | loss
@@ -52,12 +52,12 @@ step | highest | steps | line
 """
 [[case]]
 name = "the loss shrinks with them: the data is learnt by heart"
-given.metrics = """
-step | name      | value   | line
-1    | grad_norm | 0.5     | 1
-2    | grad_norm | 0.5     | 2
-3    | grad_norm | 0.00004 | 3
-4    | grad_norm | 0.00001 | 4
+given.norm_steps = """
+step | value   | line
+1    | 0.5     | 1
+2    | 0.5     | 2
+3    | 0.00004 | 3
+4    | 0.00001 | 4
 """
 given.loss_steps = """
 step | loss
@@ -68,34 +68,27 @@ params = { least = 2 }
 expect = "step | steps"
 [[case]]
 name = "zero on single steps only"
-given.metrics = """
-step | name      | value | line
-1    | grad_norm | 0.5   | 1
-2    | grad_norm | 0     | 2
-3    | grad_norm | 0.5   | 3
-4    | grad_norm | 0     | 4
+given.norm_steps = """
+step | value | line
+1    | 0.5   | 1
+2    | 0     | 2
+3    | 0.5   | 3
+4    | 0     | 4
 """
 params = { least = 3 }
 expect = "step | steps"
 ---*/
-WITH norms AS (
-    SELECT step, max(value) AS value, min(source) AS source, min(line) AS line
-    FROM metrics
-    WHERE name = 'grad_norm' AND step IS NOT NULL
-    GROUP BY step
-),
-
-course AS (
-    SELECT quantile_cont(value, 0.75) FILTER (WHERE value > 0 AND isfinite(value)) AS typical FROM norms
+WITH course AS (
+    SELECT quantile_cont(value, 0.75) FILTER (WHERE value > 0 AND isfinite(value)) AS typical FROM norm_steps
 ),
 
 last_alive AS (
-    SELECT max(n.step) AS step FROM norms AS n CROSS JOIN course AS c WHERE n.value >= $share * c.typical OR isnan(n.value)
+    SELECT max(n.step) AS step FROM norm_steps AS n CROSS JOIN course AS c WHERE n.value >= $share * c.typical OR isnan(n.value)
 ),
 
 gone AS (
     SELECT n.step, n.value, n.source, n.line, a.step AS last_alive
-    FROM norms AS n
+    FROM norm_steps AS n
     CROSS JOIN last_alive AS a
     WHERE n.step > a.step
 ),
