@@ -27,7 +27,7 @@ demo: $(VENV)/.installed ## compare the sample pair; the last line is the path o
 	$(RUN) -m postmortem demo
 
 test: $(VENV)/.installed-$(EXTRAS) ## the tests; those that need ../shared skip without it
-	$(RUN) -m pytest -n 2 --dist loadfile
+	$(RUN) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 lint: $(VENV)/.installed-$(EXTRAS) ## style, types, import layers, SQL, generated pages
 	$(RUN) -m ruff check .

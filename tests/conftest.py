@@ -15,3 +15,17 @@ def shared() -> Path:
     if not (folder / "data" / "TRUTH.toml").exists():
         pytest.skip("../shared is not here")
     return folder
+
+
+# Files of a few long tests. Two workers take one file after another: what is long comes first, or one waits at the end.
+_LONG = (
+    "test_truth", "test_samples", "test_compare", "test_cli", "test_torch_trace", "test_report_store", "test_trace_peers",
+    "test_trace_views", "test_report_browser", "test_ingest", "test_checkpoints", "test_crashes", "test_slow_runs",
+    "test_not_finite", "test_log_forms", "test_report", "test_kept",
+)  # fmt: skip
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Long files first, in the order of _LONG; the others as they were."""
+    place = {name: number for number, name in enumerate(_LONG)}
+    items.sort(key=lambda item: place.get(item.path.stem, len(_LONG)))
