@@ -120,7 +120,7 @@ SELECT
     min(e.line) AS line,
     arg_min(e.message, e.line) AS text
 FROM events AS e
-LEFT JOIN failing AS f ON e.rank IS NULL AND lower(split_part(e.host, '.', 1)) = f.host
+LEFT JOIN failing AS f ON e.rank IS NULL AND host_name(e.host) = f.host
 LEFT JOIN xid_meaning AS x ON e.kind = 'xid' AND e.code = x.code
 WHERE
     (e.clock IS DISTINCT FROM 'other' OR EXISTS (SELECT 1 FROM events AS d WHERE d.kind = 'device_error' AND d.role = 'root'))

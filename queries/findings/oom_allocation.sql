@@ -274,7 +274,7 @@ failure AS (
 
 -- Hosts on which a process of the run is known to have been killed: a kernel that killed elsewhere killed others.
 struck AS (
-    SELECT DISTINCT coalesce(h.host, lower(split_part(e.host, '.', 1))) AS host
+    SELECT DISTINCT coalesce(h.host, host_name(e.host), e.host) AS host
     FROM events AS e
     LEFT JOIN rank_host AS h ON e.rank = h.rank
     WHERE
@@ -296,7 +296,7 @@ refused AS (
                 f.killed
                 AND (
                     s.host IS NULL OR NOT EXISTS (SELECT 1 FROM struck)
-                    OR lower(split_part(s.host, '.', 1)) IN (SELECT k.host FROM struck AS k)
+                    OR coalesce(host_name(s.host), s.host) IN (SELECT k.host FROM struck AS k)
                 )
             )
         )

@@ -150,7 +150,7 @@ exception | cascade | 0    | 60
 expect = "host"
 ---*/
 WITH spoken AS (  -- how processes ended or what they complained of
-    SELECT coalesce(h.host, lower(split_part(e.host, '.', 1))) AS host, e.kind, e.role, e.code
+    SELECT coalesce(h.host, host_name(e.host)) AS host, e.kind, e.role, e.code
     FROM events AS e
     LEFT JOIN rank_host AS h ON e.rank = h.rank
     WHERE e.kind IN ('exception', 'exit', 'kill', 'signal', 'stack', 'watchdog', 'abort', 'peer_lost', 'store', 'oom', 'device_error', 'xid')
@@ -167,10 +167,10 @@ hosts AS (
 ),
 
 launched AS (
-    SELECT lower(split_part(host, '.', 1)) AS host, arg_max(source, line) AS source, max(line) AS line, max(time) AS time
+    SELECT host_name(host) AS host, arg_max(source, line) AS source, max(line) AS line, max(time) AS time
     FROM process
     WHERE host IS NOT NULL AND statement = 'spawn'
-    GROUP BY lower(split_part(host, '.', 1))
+    GROUP BY host_name(host)
 ),
 
 silent AS (

@@ -24,15 +24,15 @@ a    | 0
 b    | 1
 """
 ---*/
-SELECT run_id, min(lower(split_part(host, '.', 1))) AS host, rank
+SELECT run_id, min(host) AS host, rank
 FROM (
-    SELECT run_id, host, rank FROM process
-    UNION ALL
-    SELECT run_id, host, rank FROM rank_map
-    UNION ALL
-    SELECT run_id, host, rank FROM source
+    SELECT run_id, host_name(host) AS host, rank FROM process
+    UNION
+    SELECT run_id, host_name(host), rank FROM rank_map
+    UNION
+    SELECT run_id, host_name(host), rank FROM source
 ) AS said
-WHERE rank IS NOT NULL AND NOT regexp_matches(host, '^[\d.:]+$|^localhost$')
+WHERE rank IS NOT NULL AND host IS NOT NULL
 GROUP BY run_id, rank
-HAVING count(DISTINCT lower(split_part(host, '.', 1))) = 1
+HAVING count(*) = 1
 ORDER BY run_id, rank

@@ -212,7 +212,7 @@ said AS (
 logged AS (
     SELECT
         run_id, pid, rank, host,
-        CASE WHEN regexp_matches(host, '^[\d.]+$|:') THEN host ELSE lower(split_part(host, '.', 1)) END AS node
+        coalesce(host_name(host), host) AS node
     FROM (SELECT run_id, pid, rank, nullif(host, 'localhost') AS host FROM said)
 ),
 
@@ -227,7 +227,7 @@ complete AS (
 file AS (
     SELECT
         t.run_id, t.source, t.host, t.pid,
-        CASE WHEN regexp_matches(t.host, '^[\d.]+$|:') THEN t.host ELSE lower(split_part(t.host, '.', 1)) END AS node
+        coalesce(host_name(t.host), t.host) AS node
     FROM trace AS t
 ),
 
