@@ -1,7 +1,7 @@
 /*---
 title = "Errors after which their writer went on training"
 doc   = "An exception or a refused allocation that was caught: how many steps further the same rank came in the same file and attempt. Where its file has no steps, those that other ranks made more than a minute later: nobody steps on without a rank that is gone, and clocks of hosts agree within less. A few steps may be what buffered output brings late; one after which nobody came further has no row, or none above 0. One that stands before all steps of its writer (first) is either of the start or was not buffered as they were: it was caught if more follows than a buffer holds, or if an import failed, which no training outlives that needs it."
-reads = ["events", "metrics"]
+reads = ["events", "metrics", "step_clock"]
 materialize = true
 [returns]
 run_id = "VARCHAR"
@@ -53,11 +53,11 @@ log    | 10   | 0     | true
 """
 [[case]]
 name = "a rank that prints no steps: what others did a minute later, where the time is known"
-given.metrics = """
-source | attempt | rank | step | name | time
-log    | 0       | 0    | 3    | loss | 30000000000
-log    | 0       | 0    | 8    | loss | 80000000000
-log    | 0       | 0    | 90   | loss | 900000000000
+given.step_clock = """
+attempt | step | time
+0       | 3    | 30000000000
+0       | 8    | 80000000000
+0       | 90   | 900000000000
 """
 given.events = """
 kind      | source | attempt | rank | time        | line
@@ -106,16 +106,11 @@ elsewhere AS (
     WHERE kind IN ('exception', 'oom') AND time IS NOT NULL AND (run_id, source) NOT IN (SELECT (r.run_id, r.source) FROM reached AS r)
 ),
 
--- Once per step of the job, and only where it is asked for: a large run has hundreds of millions of metrics.
-made AS (
-    SELECT run_id, coalesce(attempt, -1) AS attempt, step, min(time) AS time
-    FROM metrics
-    WHERE step IS NOT NULL AND time IS NOT NULL AND run_id IN (SELECT e.run_id FROM elsewhere AS e)
-    GROUP BY ALL
-),
-
 course AS (
-    SELECT run_id, attempt, step, time, max(step) OVER (PARTITION BY run_id, attempt) AS last_step FROM made
+    SELECT
+        run_id, coalesce(attempt, -1) AS attempt, step, time,
+        max(step) OVER (PARTITION BY run_id, coalesce(attempt, -1)) AS last_step
+    FROM step_clock
 )
 
 SELECT run_id, source, line, part, steps, first FROM own
