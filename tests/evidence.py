@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import duckdb
 import pyarrow as pa
 
 from postmortem import schema
+from postmortem.ingest import ingest
 from postmortem.parsers import flight_recorder, lines
 from postmortem.query import Session
 from postmortem.records import Batch, Source
 from postmortem.sqlfunctions import register
+from postmortem.store import Store
 
 ROOT = Path(__file__).resolve().parent.parent
 """Folder of the checkout."""
@@ -62,3 +64,14 @@ def logs(files: Iterable[Path]) -> list[tuple[str, Batch]]:
         source = Source("run", file.name, file, "lines", file.stat().st_size, "0")
         found += [(file.name, item) for item in lines.parse(source) if isinstance(item, Batch)]
     return found
+
+
+def stored(home: Path, runs: Sequence[Mapping[str, str]]) -> Store:
+    """Write runs (path in the folder -> text) and ingest them as run0, run1, ..."""
+    folders = {f"run{number}": home / f"run{number}" for number in range(len(runs))}
+    for folder, files in zip(folders.values(), runs, strict=True):
+        for path, text in files.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_text(text)
+    ingest(folders, home / "store", jobs=1)
+    return Store(home / "store")

@@ -1,11 +1,10 @@
 """Crashes and refused memory from the folder to the diagnosis: who began it, at which step, and the likeliest cause."""
 
 import pytest
+from evidence import stored
 
 from postmortem.diagnosis import diagnose
-from postmortem.ingest import ingest
 from postmortem.query import Session
-from postmortem.store import Store
 
 HOSTS = ("node1", "node2")
 RANKS = 2  # per host
@@ -143,10 +142,7 @@ HARMLESS = {
 @pytest.mark.parametrize("name", list(HARMLESS))
 def test_an_exception_that_began_nothing_accuses_nobody(tmp_path, name):
     lines, fault, end = HARMLESS[name]
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run/train.log").write_text("\n".join(lines) + "\n")
-    ingest({"run": tmp_path / "run"}, tmp_path / "store", jobs=1)
-    found = diagnose(Session(Store(tmp_path / "store"), ["run"]))
+    found = diagnose(Session(stored(tmp_path, [{"train.log": "\n".join(lines) + "\n"}]), ["run0"]))
     first = found["primary"]
     assert (first and first["fault"], found["run"]["end"]) == (fault, end)
     assert not first or first["culprit_ranks"] == []
@@ -154,16 +150,10 @@ def test_an_exception_that_began_nothing_accuses_nobody(tmp_path, name):
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
-    home = tmp_path_factory.mktemp("crashes")
-    folders = {}
-    for number, (files, _) in enumerate(CASES.values()):
-        folders[f"run{number}"] = home / f"run{number}"
-        for name, lines in files.items():
-            file = folders[f"run{number}"] / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text("\n".join(lines) + "\n")
-    ingest(folders, home / "store", jobs=1)
-    return Store(home / "store")
+    return stored(
+        tmp_path_factory.mktemp("crashes"),
+        [{name: "\n".join(lines) + "\n" for name, lines in files.items()} for files, _ in CASES.values()],
+    )
 
 
 @pytest.mark.parametrize("number", range(len(CASES)), ids=list(CASES))

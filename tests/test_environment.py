@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from evidence import stored
 
-from postmortem.ingest import ingest
 from postmortem.query import Session
-from postmortem.store import Store
 
 SMI = """\
 +---------------------------------------------------------------------------------------+
@@ -113,13 +112,7 @@ RUNS = {
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
-    home = tmp_path_factory.mktemp("environment")
-    for number, (files, _, _) in enumerate(RUNS.values()):
-        for path, text in files.items():
-            (home / f"run{number}" / path).parent.mkdir(parents=True, exist_ok=True)
-            (home / f"run{number}" / path).write_text(text)
-    ingest({f"run{number}": home / f"run{number}" for number in range(len(RUNS))}, home / "store", jobs=1)
-    return Store(home / "store")
+    return stored(tmp_path_factory.mktemp("environment"), [files for files, *_ in RUNS.values()])
 
 
 @pytest.mark.parametrize("name", RUNS)

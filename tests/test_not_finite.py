@@ -1,11 +1,10 @@
 """Values that are not finite, from the folder to the diagnosis: who began it, at which step, and the likeliest cause."""
 
 import pytest
+from evidence import stored
 
 from postmortem.diagnosis import diagnose
-from postmortem.ingest import ingest
 from postmortem.query import Session
-from postmortem.store import Store
 
 NAN = float("nan")
 
@@ -102,12 +101,9 @@ CASES = {
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
-    home = tmp_path_factory.mktemp("not_finite")
-    for number, (lines, _) in enumerate(CASES.values()):
-        (home / f"run{number}").mkdir()
-        (home / f"run{number}" / "train.log").write_text("\n".join(lines) + "\n")
-    ingest({f"run{number}": home / f"run{number}" for number in range(len(CASES))}, home / "store", jobs=1)
-    return Store(home / "store")
+    return stored(
+        tmp_path_factory.mktemp("not_finite"), [{"train.log": "\n".join(lines) + "\n"} for lines, _ in CASES.values()]
+    )
 
 
 @pytest.mark.parametrize("number", range(len(CASES)), ids=list(CASES))

@@ -6,11 +6,10 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 import pytest
+from evidence import stored
 
 from postmortem.diagnosis import Finding, rank_faults
-from postmortem.ingest import ingest
 from postmortem.query import Session, queries
-from postmortem.store import Store
 
 STEPS, ONSET = 66, 30
 USUAL = {"fwd": 0.3, "bwd": 0.6, "bwd_inner": 0.5, "bwd_allreduce": 0.1, "step": 0.1}
@@ -243,13 +242,7 @@ RUNS = {
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
-    home = tmp_path_factory.mktemp("slow")
-    for number, (files, _) in enumerate(RUNS.values()):
-        (home / f"run{number}").mkdir()
-        for name, text in files.items():
-            (home / f"run{number}" / name).write_text(text)
-    ingest({f"run{number}": home / f"run{number}" for number in range(len(RUNS))}, home / "store", jobs=1)
-    return Store(home / "store")
+    return stored(tmp_path_factory.mktemp("slow"), [files for files, _ in RUNS.values()])
 
 
 @pytest.mark.parametrize("name", RUNS)

@@ -49,21 +49,19 @@ class Machines:
         marks: list[tuple[int, str, str]] = []
         view = lines.select(COLUMNS)
         fetched: list[Line] = []
-        pending = iter(openers)
+        pending, opening = iter(openers), frozenset(openers)
         opener = next(pending, None)
         while at < view.height:
-            while opener is not None and opener < at:
-                opener = next(pending, None)
             if not self._open:
+                while opener is not None and opener < at:
+                    opener = next(pending, None)
                 if opener is None:
                     break
                 at = opener
             if not fetched or not fetched[0].at <= at <= fetched[-1].at:
                 fetched = _lines(view, at)
             for line in fetched[at - fetched[0].at :]:
-                while opener is not None and opener < line.at:
-                    opener = next(pending, None)
-                self._step(line, rows, marks, opens=opener == line.at)
+                self._step(line, rows, marks, opens=line.at in opening)
                 at = line.at + 1
                 if not self._open:
                     break

@@ -6,6 +6,7 @@ import csv
 import re
 from collections.abc import Iterator
 
+from postmortem.formats import names
 from postmortem.parsers._read import Block, blocks
 from postmortem.parsers._text import plain
 from postmortem.parsers.csv_monitor import named
@@ -15,8 +16,6 @@ from postmortem.records import Issue, Parsed, Source
 FORMAT = "metrics_csv"
 DOC = "CSV with a column step and metrics beside it (Lightning's metrics.csv, pytorch_lightning/loggers/csv_logs.py)."
 
-# A column for the training loss by its usual names, the first that there is; a table without "loss" names it so.
-_LOSSES = ("train_loss_step", "train_loss", "training_loss", "loss_step", "loss_train", "train_loss_epoch")
 _STEPS = ("step", "global_step", "iteration", "iter", "steps")
 
 
@@ -71,10 +70,11 @@ def _header(line: bytes) -> list[str]:
 
 
 def _with_loss(header: list[str]) -> list[str]:
-    """The header, where the column of the training loss is called loss."""
-    names = [plain(name) for name in header]
-    own = next((name for name in ("loss", *_LOSSES) if name in names), None)
-    return ["loss" if own is not None and name == own else title for name, title in zip(names, header, strict=True)]
+    """The header, where the column of the training loss is called loss: the first of its spellings that there is."""
+    columns = [plain(name) for name in header]
+    spellings = ("loss", *(said for said, name in names()["training"].items() if name == "loss"), "train_loss_epoch")
+    own = next((said for said in spellings if said in columns), None)
+    return ["loss" if own is not None and name == own else title for name, title in zip(columns, header, strict=True)]
 
 
 def _header_again(cells: list[str], header: list[str]) -> bool:

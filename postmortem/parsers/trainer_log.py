@@ -47,11 +47,9 @@ def _block(block: Block) -> Iterator[Parsed]:
             bad += bool(text.strip())
             continue
         new = list(rows(entry, step))
-        if (clock := re.fullmatch(r"(?:(\d+) days?, )?(\d+):(\d\d):(\d\d)", str(entry.get("elapsed_time")))) and entry[
-            step
-        ] >= 0:
-            days, hours, minutes, seconds = (int(part or 0) for part in clock.groups())
-            new.append((entry[step], "elapsed", float(((days * 24 + hours) * 60 + minutes) * 60 + seconds), clock[0]))
+        printed = str(entry.get("elapsed_time"))
+        if (elapsed := _seconds(printed)) is not None and entry[step] >= 0:
+            new.append((entry[step], "elapsed", elapsed, printed))
         found += new
         lines += [number] * len(new)
     if bad:
@@ -59,6 +57,15 @@ def _block(block: Block) -> Iterator[Parsed]:
             "malformed", f"{bad} lines are no JSON object with a step; they were left out.", block.line, None, bad
         )
     yield batch(found, lines)
+
+
+def _seconds(printed: str) -> float | None:
+    """A timedelta as Python prints it, in whole seconds: [D days, ]H:MM:SS."""
+    clock = re.fullmatch(r"(?:(\d+) days?, )?(\d+):(\d\d):(\d\d)", printed)
+    if clock is None:
+        return None
+    days, hours, minutes, seconds = (int(part or 0) for part in clock.groups())
+    return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
 
 
 def _entry(text: bytes) -> dict[str, Any] | None:
