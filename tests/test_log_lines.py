@@ -426,6 +426,17 @@ def test_any_bytes_are_rows_or_issues(tmp_path, pieces):
     )
 
 
+@pytest.mark.parametrize("data", [b"\xfe\xff", b"\xff\xfe", gzip.compress(b"")])
+def test_a_file_that_holds_no_text_says_so(tmp_path, data):
+    rows, issues = read(tmp_path, data)
+    assert (rows, [issue.kind for issue in issues]) == ({}, ["empty"])
+
+
+def test_half_a_character_at_the_end_of_utf_16_is_kept(tmp_path):
+    rows, issues = read(tmp_path, b"\xff\xfea\0b\0c")
+    assert ([r["text"] for r in rows["line"]], issues) == (["ab\ufffd"], [])
+
+
 def test_binary_files_are_no_text():
     assert not lines.sniff("a.log", b"\x7fELF\x02\x01\x01\0\0\0")
     assert not lines.sniff("a.log", bytes(range(128, 256)) * 100)

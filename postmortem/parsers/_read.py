@@ -84,6 +84,8 @@ def _whole(source: Source) -> Iterator[Block | Issue]:
             offset, rest = offset + len(rest), b""
     if rest:
         yield Block(rest, line, part, offset)
+    elif not offset:
+        yield Issue("empty", "The file holds no text.")
 
 
 def _chunks(source: Source) -> Iterator[bytes | Issue]:
@@ -96,6 +98,7 @@ def _chunks(source: Source) -> Iterator[bytes | Issue]:
             decoder = codecs.getincrementaldecoder(_UTF16[head])("replace")
             while data := file.read(BLOCK):
                 yield decoder.decode(data).removeprefix("\ufeff").encode("utf-8", "replace")
+            yield decoder.decode(b"", final=True).encode("utf-8", "replace")  # half a character at the end
         else:
             while data := file.read(BLOCK):
                 yield data
